@@ -1,0 +1,217 @@
+//! A synthetic city: stations and smart-card taps that belong to nobody.
+//!
+//! In: a preset, a number of cards, a seed. Out: stations and taps as CSV, or tap by tap.
+//! Promises: the same bytes for the same input on every machine, in memory for the stations only.
+//! Refuses: a preset it does not know, and a city without cards.
+//! Why: a release can be tried, measured and shown at the size of a real city without real people.
+
+use std::io::{self, Write};
+
+use jiff::civil::{self, Date, DateTime};
+
+mod choice;
+mod network;
+mod passengers;
+mod preset;
+#[cfg(test)]
+mod tests;
+
+use network::Network;
+use passengers::{Population, Tap};
+use preset::DAY_START_HOUR;
+pub use preset::{Preset, Windows};
+
+/// Rows are handed to the writer in pieces of about this many bytes.
+const PIECE: usize = 64 * 1024;
+
+/// Why a city cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The name stands for no preset.
+    #[error("unknown preset \"{name}\": use one of {}", preset::preset_names())]
+    UnknownPreset {
+        /// The name that was asked for.
+        name: String,
+    },
+    /// A city without cards has no taps.
+    #[error("a city needs cards: ask for at least 1")]
+    NoCards,
+}
+
+/// A synthetic city; its taps are made as they are asked for and never stored.
+#[derive(Debug, Clone)]
+pub struct City {
+    preset: Preset,
+    n_cards: u64,
+    network: Network,
+    population: Population,
+    /// The dates that the taps carry, in order.
+    dates: Vec<Date>,
+}
+
+/// One tap of a synthetic card.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CityTap<'a> {
+    /// The number of the card, from 0.
+    pub card: u64,
+    /// The id of the station.
+    pub station: &'a str,
+    /// The local time.
+    pub time: DateTime,
+}
+
+impl CityTap<'_> {
+    /// The id of the card, as the CSV has it.
+    pub fn card_id(&self) -> String {
+        card_id(self.card)
+    }
+}
+
+impl City {
+    /// Makes the city of a preset, with the preset's own number of cards if `cards` is `None`.
+    pub fn new(preset: Preset, cards: Option<u64>, seed: u64) -> Result<City, Error> {
+        let n_cards = cards.unwrap_or(preset.statistics().cards);
+        if n_cards == 0 {
+            return Err(Error::NoCards);
+        }
+        let network = Network::new(preset);
+        let population = Population::new(preset, &network, seed);
+        let dates = Windows::of(preset).dates().collect();
+        Ok(City { preset, n_cards, network, population, dates })
+    }
+
+    /// How many cards the city has; each has at least one tap.
+    pub fn n_cards(&self) -> u64 {
+        self.n_cards
+    }
+
+    /// About how many taps the city has, for a progress bar.
+    pub fn expected_taps(&self) -> u64 {
+        (self.n_cards as f64 * self.population.mean_length()).round() as u64
+    }
+
+    /// The window that holds all taps.
+    pub fn windows(&self) -> Windows {
+        Windows::of(self.preset)
+    }
+
+    /// The text of a tapveil.toml for the directory with stations.csv and taps.csv.
+    pub fn configuration(&self) -> String {
+        preset::configuration(self.preset)
+    }
+
+    /// Writes the stations as CSV `id,name,lat,lon,line`, line by line and in order along each.
+    pub fn write_stations(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.network.write(out)
+    }
+
+    /// Writes the taps as CSV `card,station,time`, card by card, and returns their number.
+    /// `progress` is told the number of taps so far, now and then and at the end.
+    pub fn write_taps(
+        &self,
+        out: &mut dyn Write,
+        progress: &mut dyn FnMut(u64),
+    ) -> io::Result<u64> {
+        let dates: Vec<String> = self.dates.iter().map(Date::to_string).collect();
+        let mut piece = Vec::with_capacity(2 * PIECE);
+        piece.extend_from_slice(b"card,station,time\n");
+        let mut taps = Vec::new();
+        let mut written = 0;
+        for card in 0..self.n_cards {
+            self.population.taps_of(card, &self.network, &mut taps);
+            let card = card_id(card);
+            for tap in &taps {
+                let moment = Moment::of(tap);
+                piece.extend_from_slice(card.as_bytes());
+                piece.push(b',');
+                piece.extend_from_slice(self.station_id(tap).as_bytes());
+                piece.push(b',');
+                piece.extend_from_slice(dates[moment.date].as_bytes());
+                piece.extend_from_slice(&moment.clock());
+            }
+            written += taps.len() as u64;
+            if piece.len() >= PIECE {
+                out.write_all(&piece)?;
+                piece.clear();
+                progress(written);
+            }
+        }
+        out.write_all(&piece)?;
+        progress(written);
+        Ok(written)
+    }
+
+    /// The taps that [`City::write_taps`] writes, one by one and in the same order.
+    pub fn taps(&self) -> impl Iterator<Item = CityTap<'_>> {
+        let mut cards = 0..self.n_cards;
+        let mut card = 0;
+        let mut taps = Vec::new();
+        let mut next = 0;
+        std::iter::from_fn(move || {
+            if next == taps.len() {
+                card = cards.next()?;
+                self.population.taps_of(card, &self.network, &mut taps);
+                next = 0;
+            }
+            let tap = &taps[next];
+            next += 1;
+            Some(CityTap { card, station: self.station_id(tap), time: self.time(tap) })
+        })
+    }
+
+    fn station_id(&self, tap: &Tap) -> &str {
+        &self.network.stations[tap.station as usize].id
+    }
+
+    fn time(&self, tap: &Tap) -> DateTime {
+        let Moment { date, hour, minute, second } = Moment::of(tap);
+        let time = civil::time(hour as i8, minute as i8, second as i8, 0);
+        self.dates[date].to_datetime(time)
+    }
+}
+
+/// The id of a card: opaque text of a fixed width up to a hundred million cards.
+fn card_id(card: u64) -> String {
+    format!("c{card:08}")
+}
+
+/// The local time of a tap, in parts.
+struct Moment {
+    /// The number of the date, counted from the first of the window.
+    date: usize,
+    hour: u8,
+    minute: u8,
+    second: u8,
+}
+
+impl Moment {
+    fn of(tap: &Tap) -> Moment {
+        let from_midnight = tap.second + DAY_START_HOUR * 3600;
+        Moment {
+            date: (from_midnight / 86_400) as usize,
+            hour: (from_midnight / 3600 % 24) as u8,
+            minute: (from_midnight / 60 % 60) as u8,
+            second: (from_midnight % 60) as u8,
+        }
+    }
+
+    /// The end of a row: `T07:12:33` and the line feed. Formatting by hand keeps the writing of
+    /// millions of rows faster than the disk.
+    fn clock(&self) -> [u8; 10] {
+        let tens = |number: u8| b'0' + number / 10;
+        let ones = |number: u8| b'0' + number % 10;
+        let Moment { hour, minute, second, .. } = *self;
+        [
+            b'T',
+            tens(hour),
+            ones(hour),
+            b':',
+            tens(minute),
+            ones(minute),
+            b':',
+            tens(second),
+            ones(second),
+            b'\n',
+        ]
+    }
+}

@@ -1,0 +1,306 @@
+//! What the city promises, on small cities of every preset and on the full metro.
+
+use std::collections::{HashMap, HashSet};
+
+use jiff::civil;
+
+use super::*;
+
+fn city(preset: Preset, cards: u64, seed: u64) -> City {
+    City::new(preset, Some(cards), seed).unwrap()
+}
+
+fn stations_csv(city: &City) -> String {
+    let mut bytes = Vec::new();
+    city.write_stations(&mut bytes).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+fn taps_csv(city: &City) -> String {
+    let mut bytes = Vec::new();
+    city.write_taps(&mut bytes, &mut |_| ()).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+fn lengths(city: &City) -> Vec<f64> {
+    let mut lengths = vec![0.0; city.n_cards() as usize];
+    for tap in city.taps() {
+        lengths[tap.card as usize] += 1.0;
+    }
+    lengths
+}
+
+fn mean(numbers: &[f64]) -> f64 {
+    numbers.iter().sum::<f64>() / numbers.len() as f64
+}
+
+/// The number of taps in each hour of each date.
+fn taps_by_hour(city: &City) -> HashMap<(civil::Date, i8), u64> {
+    let mut counts = HashMap::new();
+    for tap in city.taps() {
+        *counts.entry((tap.time.date(), tap.time.hour())).or_insert(0) += 1;
+    }
+    counts
+}
+
+#[test]
+fn mean_length_follows_the_preset_within_sampling_error() {
+    for preset in Preset::ALL {
+        let lengths = lengths(&city(preset, 40_000, 11));
+        let mean = mean(&lengths);
+        let variance = lengths.iter().map(|l| (l - mean) * (l - mean)).sum::<f64>() / 40_000.0;
+        // Five standard errors: with a right distribution, one seed in about two million fails,
+        // and this seed, once it passes, passes for ever.
+        let tolerance = 5.0 * (variance / 40_000.0).sqrt();
+        let expected = preset.statistics().mean_length;
+        assert!((mean - expected).abs() < tolerance, "{preset:?}: {mean} is not {expected}");
+        assert!(tolerance < 0.05 * expected, "{preset:?}: {tolerance} would accept anything");
+    }
+}
+
+#[test]
+fn lengths_lie_between_one_and_the_maximum() {
+    for preset in Preset::ALL {
+        let max = f64::from(preset.statistics().max_length);
+        let lengths = lengths(&city(preset, 40_000, 12));
+        assert!(lengths.iter().all(|&length| (1.0..=max).contains(&length)), "{preset:?}");
+    }
+}
+
+#[test]
+fn length_probabilities_have_exactly_the_asked_mean() {
+    for preset in Preset::ALL {
+        let statistics = preset.statistics();
+        let (asked, max) = (statistics.mean_length, statistics.max_length);
+        let probabilities = choice::length_probabilities(asked, max);
+        assert_eq!(probabilities.len(), max as usize);
+        assert!((probabilities.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+        assert!((choice::mean_length(&probabilities) - asked).abs() < 1e-9, "{preset:?}");
+    }
+}
+
+#[test]
+fn every_full_preset_expects_several_cards_of_the_maximum_length() {
+    for preset in Preset::ALL {
+        let statistics = preset.statistics();
+        let probabilities =
+            choice::length_probabilities(statistics.mean_length, statistics.max_length);
+        let expected = probabilities[probabilities.len() - 1] * statistics.cards as f64;
+        // Cards are independent, so a city misses the maximum with probability exp(-expected).
+        assert!(expected > 12.5, "{preset:?}: {expected}");
+    }
+}
+
+#[test]
+fn full_metro_has_the_published_mean_and_maximum() {
+    let city = City::new(Preset::Metro, None, 1).unwrap();
+    assert_eq!(city.n_cards(), 847_668);
+    let lengths = lengths(&city);
+    // The standard error of the mean is about 0.15 %, so 1 % is six of them.
+    let mean = mean(&lengths);
+    assert!((mean - 3.22).abs() < 0.0322, "{mean}");
+    assert_eq!(lengths.iter().copied().fold(0.0, f64::max), 90.0);
+    let taps = lengths.iter().sum::<f64>();
+    assert!((taps / city.expected_taps() as f64 - 1.0).abs() < 0.01, "{taps}");
+}
+
+#[test]
+fn taps_stay_inside_the_window() {
+    for preset in Preset::ALL {
+        let city = city(preset, 20_000, 3);
+        let windows = city.windows();
+        let window = windows.begins()..windows.ends();
+        assert!(city.taps().all(|tap| window.contains(&tap.time)), "{preset:?}");
+    }
+}
+
+#[test]
+fn times_of_a_card_ascend_strictly() {
+    for preset in Preset::ALL {
+        let taps: Vec<_> = city(preset, 20_000, 4).taps().map(|tap| (tap.card, tap.time)).collect();
+        assert!(taps.windows(2).all(|pair| pair[0] < pair[1]), "{preset:?}");
+    }
+}
+
+#[test]
+fn every_card_taps() {
+    let cards: HashSet<u64> = city(Preset::Bus, 5_000, 5).taps().map(|tap| tap.card).collect();
+    assert_eq!(cards.len(), 5_000);
+}
+
+#[test]
+fn taps_happen_at_listed_stations_and_at_all_of_them() {
+    for (preset, n_stations) in Preset::ALL.into_iter().zip([68, 893, 29, 65]) {
+        let city = city(preset, 50_000, 6);
+        let csv = stations_csv(&city);
+        let listed: HashSet<&str> =
+            csv.lines().skip(1).map(|row| row.split(',').next().unwrap()).collect();
+        let tapped: HashSet<&str> = city.taps().map(|tap| tap.station).collect();
+        assert_eq!(listed.len(), n_stations, "{preset:?}");
+        assert_eq!(tapped, listed, "{preset:?}");
+    }
+}
+
+#[test]
+fn stations_have_their_own_names_and_places_near_downtown() {
+    for preset in Preset::ALL {
+        let csv = stations_csv(&city(preset, 1, 0));
+        let mut rows = csv.lines();
+        assert_eq!(rows.next(), Some("id,name,lat,lon,line"));
+        let (mut names, mut places) = (HashSet::new(), HashSet::new());
+        for row in rows {
+            let cells: Vec<&str> = row.split(',').collect();
+            assert_eq!(cells.len(), 5, "{row}");
+            assert!(cells[0].chars().all(|c| c.is_ascii_alphanumeric() || c == '-'), "{row}");
+            assert!(cells[0].starts_with(&cells[4][..1]), "{row}");
+            let (lat, lon): (f64, f64) = (cells[2].parse().unwrap(), cells[3].parse().unwrap());
+            assert!((lat - 45.5).abs() < 0.15 && (lon + 73.6).abs() < 0.2, "{row}");
+            assert!(names.insert(cells[1]), "{row}");
+            assert!(places.insert((cells[2], cells[3])), "{row}");
+        }
+    }
+}
+
+#[test]
+fn busiest_fifth_of_stations_takes_a_third_of_the_taps() {
+    for (preset, seed) in Preset::ALL.into_iter().flat_map(|p| [7, 8, 9].map(|seed| (p, seed))) {
+        let city = city(preset, 10_000, seed);
+        let mut counts: HashMap<&str, u64> = HashMap::new();
+        city.taps().for_each(|tap| *counts.entry(tap.station).or_default() += 1);
+        let mut counts: Vec<u64> = counts.into_values().collect();
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        let busiest: u64 = counts[..counts.len() / 5].iter().sum();
+        let all: u64 = counts.iter().sum();
+        assert!(3 * busiest > all, "{preset:?}, seed {seed}: {busiest} of {all}");
+    }
+}
+
+#[test]
+fn weekdays_have_a_morning_and_an_evening_peak() {
+    for preset in Preset::ALL {
+        let city = city(preset, 20_000, 8);
+        let counts = taps_by_hour(&city);
+        let at = |hour| counts[&(city.windows().start, hour)];
+        assert!(at(8) > 2 * at(11), "{preset:?}: {counts:?}");
+        assert!(at(7) > 2 * at(5), "{preset:?}: {counts:?}");
+        assert!(at(17) > 2 * at(13), "{preset:?}: {counts:?}");
+        assert!(at(17) > 3 * at(22), "{preset:?}: {counts:?}");
+    }
+}
+
+#[test]
+fn sunday_has_no_morning_peak() {
+    let city = city(Preset::Metro, 50_000, 9);
+    let counts = taps_by_hour(&city);
+    let at = |hour| counts[&(civil::date(2015, 11, 15), hour)];
+    assert!(at(8) < at(11), "{} at 8, {} at 11", at(8), at(11));
+}
+
+#[test]
+fn same_seed_gives_the_same_bytes_and_another_seed_others() {
+    for preset in Preset::ALL {
+        let bytes = taps_csv(&city(preset, 500, 21));
+        assert_eq!(bytes, taps_csv(&city(preset, 500, 21)), "{preset:?}");
+        assert_ne!(bytes, taps_csv(&city(preset, 500, 22)), "{preset:?}");
+    }
+}
+
+#[test]
+fn larger_city_begins_with_the_cards_of_the_smaller() {
+    let larger = taps_csv(&city(Preset::Stm514k, 300, 2));
+    assert!(larger.starts_with(&taps_csv(&city(Preset::Stm514k, 200, 2))));
+}
+
+#[test]
+fn first_rows_never_change() {
+    // A change here makes every published figure about a seeded city wrong.
+    let expected = "card,station,time\n\
+        c00000000,L3-09,2015-11-12T07:26:59\n\
+        c00000000,L1-12,2015-11-12T16:35:18\n\
+        c00000001,L3-07,2015-11-09T08:49:36\n\
+        c00000001,L4-04,2015-11-09T17:26:10\n\
+        c00000001,L3-07,2015-11-10T09:03:04\n\
+        c00000001,L4-04,2015-11-10T17:21:06\n\
+        c00000001,L3-07,2015-11-13T09:00:56\n\
+        c00000001,L4-04,2015-11-13T17:26:03\n\
+        c00000002,L4-08,2015-11-12T08:46:37\n";
+    assert_eq!(taps_csv(&city(Preset::Metro, 3, 1)), expected);
+}
+
+#[test]
+fn csv_rows_are_the_taps_one_by_one() {
+    let city = city(Preset::Bus, 2_000, 13);
+    let csv = taps_csv(&city);
+    let mut rows = csv.lines();
+    assert_eq!(rows.next(), Some("card,station,time"));
+    for tap in city.taps() {
+        let row = format!("{},{},{}", tap.card_id(), tap.station, tap.time);
+        assert_eq!(rows.next(), Some(row.as_str()));
+    }
+    assert_eq!(rows.next(), None);
+}
+
+#[test]
+fn progress_ends_at_the_number_of_taps_written() {
+    let city = city(Preset::Metro, 5_000, 14);
+    let mut told = Vec::new();
+    let written = city.write_taps(&mut io::sink(), &mut |taps| told.push(taps)).unwrap();
+    assert_eq!(written, city.taps().count() as u64);
+    assert_eq!(told.last(), Some(&written));
+    assert!(told.len() > 2 && told.is_sorted(), "{told:?}");
+}
+
+#[test]
+fn one_card_makes_a_city() {
+    for preset in Preset::ALL {
+        let city = city(preset, 1, 15);
+        assert!(city.taps().count() >= 1, "{preset:?}");
+        assert!(city.taps().all(|tap| tap.card_id() == "c00000000"), "{preset:?}");
+    }
+}
+
+#[test]
+fn city_without_cards_is_refused() {
+    let error = City::new(Preset::Metro, Some(0), 1).unwrap_err();
+    assert_eq!(error.to_string(), "a city needs cards: ask for at least 1");
+}
+
+#[test]
+fn unknown_preset_is_refused_with_the_names_of_the_known() {
+    let error = "tram".parse::<Preset>().unwrap_err();
+    let expected = "unknown preset \"tram\": use one of metro, bus, metro200k, stm514k";
+    assert_eq!(error.to_string(), expected);
+}
+
+#[test]
+fn preset_names_lead_back_to_the_presets() {
+    for preset in Preset::ALL {
+        assert_eq!(preset.name().parse(), Ok(preset));
+    }
+}
+
+#[test]
+fn windows_begin_on_a_boundary_counted_from_1970() {
+    for (preset, slots) in Preset::ALL.into_iter().zip([168, 168, 24, 48]) {
+        let windows = city(preset, 1, 0).windows();
+        let since = (windows.start - civil::date(1970, 1, 5)).get_days();
+        assert_eq!(since.cast_unsigned() % windows.days, 0, "{preset:?}");
+        assert!(windows.start >= civil::date(2015, 11, 9), "{preset:?}");
+        assert_eq!(windows.slots(), slots, "{preset:?}");
+    }
+}
+
+#[test]
+fn configuration_is_toml_that_names_the_window_of_the_city() {
+    for preset in Preset::ALL {
+        let city = city(preset, 1, 0);
+        let windows = city.windows();
+        let table: toml::Table = city.configuration().parse().unwrap();
+        let window = &table["window"];
+        assert_eq!(table["feed"]["id"].as_str(), Some(preset.name()));
+        assert_eq!(window["length"].as_str(), Some(format!("{}d", windows.days).as_str()));
+        assert_eq!(window["slot"].as_str(), Some("1h"));
+        assert_eq!(window["from"].as_str(), Some(windows.start.to_string().as_str()));
+        assert_eq!(window["to"].as_str(), Some(windows.ends().date().to_string().as_str()));
+    }
+}

@@ -1,0 +1,87 @@
+//! `tapveil check`: what a configuration means, and everything that is wrong with it.
+
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use super::failure::say;
+use super::{ConfigArgument, Failure};
+use crate::config::{self, Settings};
+use crate::engine::ShareFact;
+use crate::engine::safepath::Share;
+use crate::ledger::{Journal, Tail};
+
+#[derive(clap::Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    config: ConfigArgument,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let settings = config::load(&arguments.config.config)?;
+    let (book, tail) = Journal::inspect(&settings.ledger_file, &settings.secret.ledger_key())?;
+    let slots = settings.calendar.slots_nominal();
+    let shares =
+        settings.engine.shares(slots).expect("the configuration was checked with these slots");
+    let facts: Vec<ShareFact> = shares.iter().map(Share::fact).collect();
+    let growth = settings.engine.false_children(slots).expect("as above");
+    match arguments.json {
+        true => say(&as_json(&settings, &facts, growth, book.spent().micro()).to_string()),
+        false => say_settings(&settings, &facts, growth, &format!("{}", book.spent()), tail),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn say_settings(settings: &Settings, shares: &[ShareFact], growth: f64, spent: &str, tail: Tail) {
+    let engine = settings.engine.facts();
+    let calendar = &settings.calendar;
+    say(&format!("configuration  {}", settings.digest));
+    say(&format!(
+        "windows        {}s long, {} slots of {}s, {}",
+        calendar.length_secs(),
+        calendar.slots_nominal(),
+        calendar.slot_secs(),
+        calendar.zone().iana_name().unwrap_or("UTC")
+    ));
+    say(&format!("stations       {}", settings.stations.len()));
+    say(&format!("engine         {}, revision {}", engine.name, engine.version));
+    for (name, value) in &engine.parameters {
+        say(&format!("  {name:<20} {value}"));
+    }
+    say("budget split   every class of tree nodes, with its share of epsilon on a path");
+    say(&format!("  {:<38} {:>12} {:>14} {:>9}", "class", "share", "noise scale", "threshold"));
+    for fact in shares {
+        let ShareFact { class, share, scale, threshold } = fact;
+        say(&format!("  {class:<38} {share:>12} {scale:>14} {threshold:>9}"));
+    }
+    say(&format!("growth         {growth:.4} paths that noise makes up below every empty one"));
+    say(&format!("spent          epsilon {spent} so far, in {}", settings.ledger_file.display()));
+    if let Tail::Torn(bytes) = tail {
+        say(&format!(
+            "note: the ledger ends in a torn record of {bytes} bytes; the next run drops it"
+        ));
+    }
+    for warning in &settings.warnings {
+        say(&format!("warning: {warning}"));
+    }
+    say("the configuration is good");
+}
+
+fn as_json(settings: &Settings, shares: &[ShareFact], growth: f64, spent_micro: u64) -> Value {
+    let engine = settings.engine.facts();
+    let parameters: serde_json::Map<String, Value> =
+        engine.parameters.into_iter().map(|(name, value)| (name, json!(value))).collect();
+    json!({
+        "config_sha256": settings.digest,
+        "slots": settings.calendar.slots_nominal(),
+        "stations": settings.stations.len(),
+        "engine": { "name": engine.name, "version": engine.version, "parameters": parameters },
+        "shares": shares,
+        "false_children_per_empty_node": growth,
+        "spent_micro": spent_micro,
+        "warnings": settings.warnings.iter().map(ToString::to_string).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,64 @@
+//! How a command fails: one message, one exit code.
+
+use std::process::ExitCode;
+
+use crate::model::Kind;
+
+/// A command's failure.
+#[derive(Debug)]
+pub(super) struct Failure {
+    kind: Kind,
+    error: anyhow::Error,
+}
+
+impl Failure {
+    pub(super) fn new(kind: Kind, error: impl Into<anyhow::Error>) -> Self {
+        Self { kind, error: error.into() }
+    }
+
+    /// An outside system failed while doing something.
+    pub(super) fn external(what: String) -> Self {
+        Self { kind: Kind::External, error: anyhow::Error::msg(what) }
+    }
+
+    /// Bad usage.
+    pub(super) fn usage(what: String) -> Self {
+        Self { kind: Kind::Config, error: anyhow::Error::msg(what) }
+    }
+
+    /// Says what is wrong, once.
+    pub(super) fn report(&self) -> ExitCode {
+        eprintln!("tapveil: {:#}", self.error);
+        ExitCode::from(match self.kind {
+            Kind::Input | Kind::Broken => 1,
+            Kind::Config => 2,
+            Kind::External => 3,
+        })
+    }
+}
+
+macro_rules! failure_from {
+    ($($error:ty),+) => {
+        $(impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Self::new(error.kind(), error)
+            }
+        })+
+    };
+}
+
+failure_from!(
+    crate::config::Error,
+    crate::ledger::Error,
+    crate::pipeline::Error,
+    crate::publish::Error
+);
+
+/// Prints a line, and takes a reader that went away (a closed pipe) for the end of the work.
+pub(super) fn say(text: &str) {
+    use std::io::Write;
+    let mut out = std::io::stdout().lock();
+    if writeln!(out, "{text}").and_then(|()| out.flush()).is_err() {
+        std::process::exit(0);
+    }
+}

@@ -1,0 +1,80 @@
+//! `tapveil init DIR`: a starter configuration, a fresh secret, an empty ledger. Never overwrites.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use rand::TryRng;
+use rand::rngs::SysRng;
+
+use super::Failure;
+use super::failure::say;
+use crate::clock::{Clock, SystemClock};
+use crate::ledger::Journal;
+use crate::secret::{SECRET_BYTES, Secret};
+
+/// What `init` writes into every new configuration.
+const STARTER: &str = include_str!("starter.toml");
+
+#[derive(clap::Args)]
+pub(super) struct Arguments {
+    /// Where to put tapveil.toml, tapveil.secret and tapveil.ledger
+    dir: PathBuf,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let dir = &arguments.dir;
+    write_feed(dir, STARTER)?;
+    say(&format!(
+        "made tapveil.toml, tapveil.secret and tapveil.ledger in {}\n\
+         next: put your stations into {}, edit tapveil.toml, then\n  \
+         tapveil check -c {}",
+        dir.display(),
+        dir.join("stations.csv").display(),
+        dir.join("tapveil.toml").display(),
+    ));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes configuration, secret and ledger, or complains that one is there already and writes nothing.
+pub(super) fn write_feed(dir: &Path, configuration: &str) -> Result<(), Failure> {
+    let [toml, secret, ledger] =
+        ["tapveil.toml", "tapveil.secret", "tapveil.ledger"].map(|name| dir.join(name));
+    if let Some(there) = [&toml, &secret, &ledger].into_iter().find(|path| path.exists()) {
+        let there = there.display();
+        return Err(Failure::usage(format!("{there} is there already; init never overwrites")));
+    }
+    let failed = |path: &Path, error: std::io::Error| {
+        Failure::external(format!("cannot write {}: {error}", path.display()))
+    };
+    fs::create_dir_all(dir).map_err(|error| failed(dir, error))?;
+    let mut bytes = [0; SECRET_BYTES];
+    SysRng
+        .try_fill_bytes(&mut bytes)
+        .map_err(|error| Failure::external(format!("the system gives no randomness: {error}")))?;
+    let key = Secret::from_bytes(&bytes).expect("32 bytes make a secret").ledger_key();
+    let written = create(&secret, 0o600, &bytes)
+        .map_err(|error| failed(&secret, error))
+        .and_then(|()| {
+            Journal::create(&ledger, &key, SystemClock.now())
+                .map_err(|error| failed(&ledger, error))
+        })
+        .and_then(|()| {
+            create(&toml, 0o644, configuration.as_bytes()).map_err(|error| failed(&toml, error))
+        });
+    if written.is_err() {
+        // All or nothing: a secret without its ledger would only confuse the next try.
+        for path in [&secret, &ledger, &toml] {
+            fs::remove_file(path).ok();
+        }
+    }
+    written
+}
+
+fn create(path: &Path, mode: u32, bytes: &[u8]) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}

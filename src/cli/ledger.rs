@@ -1,0 +1,97 @@
+//! `tapveil ledger show|verify`: what was spent, and whether the ledger is whole.
+
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use super::failure::say;
+use super::{ConfigArgument, Failure};
+use crate::config;
+use crate::ledger::{Book, Entry, Journal, Tail};
+
+#[derive(clap::Args)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Show every release that was booked
+    Show(ReadArguments),
+    /// Check every record against the secret
+    Verify(ReadArguments),
+}
+
+#[derive(clap::Args)]
+struct ReadArguments {
+    #[command(flatten)]
+    config: ConfigArgument,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let (Command::Show(read) | Command::Verify(read)) = &arguments.command;
+    let (path, secret) = config::ledger_and_secret(&read.config.config)?;
+    let (book, tail) = Journal::inspect(&path, &secret.ledger_key())?;
+    let show = matches!(arguments.command, Command::Show(_));
+    match (show, read.json) {
+        (true, true) => say(&as_json(&book, tail).to_string()),
+        (true, false) => say_book(&book),
+        (false, true) => {
+            say(&json!({ "whole": true, "records": book.n_records(), "torn_bytes": torn(tail) })
+                .to_string())
+        }
+        (false, false) => {
+            say(&format!("{} records, every one follows from the one before", book.n_records()));
+            if let Tail::Torn(bytes) = tail {
+                say(&format!(
+                    "note: a torn record of {bytes} bytes at the end; the next run drops it"
+                ));
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn torn(tail: Tail) -> u64 {
+    match tail {
+        Tail::Whole => 0,
+        Tail::Torn(bytes) => bytes,
+    }
+}
+
+fn say_book(book: &Book) {
+    for Entry { reservation, start, end, settled, .. } in book.entries() {
+        let state = if settled.is_some() { "settled" } else { "reserved" };
+        let price = reservation.cost.epsilon();
+        say(&format!("{:>5}  {start} to {end}  epsilon {price:<8}  {state}", reservation.sequence));
+    }
+    say(&format!("spent: epsilon {} in {} releases", book.spent(), book.entries().len()));
+}
+
+fn as_json(book: &Book, tail: Tail) -> Value {
+    let entries: Vec<Value> = book
+        .entries()
+        .iter()
+        .map(|entry| {
+            json!({
+                "sequence": entry.reservation.sequence,
+                "feed": entry.feed,
+                "window": entry.reservation.window.number(),
+                "start": entry.start.to_string(),
+                "end": entry.end.to_string(),
+                "config_sha256": entry.reservation.configuration,
+                "epsilon_micro": entry.reservation.cost.epsilon(),
+                "settled": entry.settled.is_some(),
+                "release_sha256": entry.settled,
+            })
+        })
+        .collect();
+    json!({
+        "made": book.made(), "feed": book.feed(), "entries": entries,
+        "spent_micro": book.spent(), "torn_bytes": torn(tail),
+    })
+}

@@ -1,0 +1,95 @@
+//! The commands, one file each. Words for people on the terminal, `--json` for machines.
+//!
+//! In → out: arguments → exit code 0 done, 1 a check failed or a release was refused, 2 bad usage or
+//!   configuration, 3 an outside system failed.
+//! Promises: M-1 errors are printed once, with the remedy; M-2 long work shows progress.
+//! Refuses: unknown flags.
+//! Why: the only room that prints.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "the terminal is this room's business"
+)]
+
+mod check;
+mod failure;
+mod generate;
+mod init;
+mod ledger;
+mod progress;
+mod quickstart;
+mod sanitize;
+mod verify;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use failure::Failure;
+
+/// This build.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The commit it was built from.
+pub(crate) const COMMIT: &str = env!("TAPVEIL_COMMIT");
+
+/// Smart-card taps in, private trips out.
+#[derive(Parser)]
+#[command(name = "tapveil", version, about, long_about = None, disable_help_subcommand = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Try it: a synthetic city, its taps made private, the release checked
+    Quickstart(quickstart::Arguments),
+    /// Make a starter configuration with a fresh secret and an empty ledger; never overwrites
+    Init(init::Arguments),
+    /// Turn a file of taps into private releases, one per window
+    Sanitize(sanitize::Arguments),
+    /// Check releases: hashes, manifest, rows
+    Verify(verify::Arguments),
+    /// Check a configuration and show what it means; all complaints at once
+    Check(check::Arguments),
+    /// Show or check what was spent
+    Ledger(ledger::Arguments),
+    /// Make a synthetic city: taps, stations, configuration, secret and ledger
+    Generate(generate::Arguments),
+}
+
+/// The configuration to use.
+#[derive(clap::Args)]
+pub(crate) struct ConfigArgument {
+    /// The configuration file
+    #[arg(short, long, value_name = "FILE")]
+    config: PathBuf,
+}
+
+/// Does what the arguments say.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // clap knows which of help, version and complaint it is, and the exit code (0 or 2).
+            let code = error.exit_code();
+            error.print().ok();
+            return ExitCode::from(u8::try_from(code).unwrap_or(2));
+        }
+    };
+    let done = match arguments.command {
+        Command::Quickstart(arguments) => quickstart::run(&arguments),
+        Command::Init(arguments) => init::run(&arguments),
+        Command::Sanitize(arguments) => sanitize::run(&arguments),
+        Command::Verify(arguments) => verify::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments),
+        Command::Ledger(arguments) => ledger::run(&arguments),
+        Command::Generate(arguments) => generate::run(&arguments),
+    };
+    match done {
+        Ok(code) => code,
+        Err(failure) => failure.report(),
+    }
+}

@@ -1,0 +1,152 @@
+//! `tapveil sanitize`: one shot over a file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use super::failure::say;
+use super::progress::Progress;
+use super::{COMMIT, ConfigArgument, Failure, VERSION};
+use crate::clock::SystemClock;
+use crate::config::{self, Settings};
+use crate::metrics::{Board, Metrics};
+use crate::model::Span;
+use crate::pipeline::{self, Done, Job, Released, Summary};
+
+#[derive(clap::Args)]
+pub(super) struct Arguments {
+    /// The file of taps, in the configured format
+    #[arg(long, value_name = "FILE")]
+    taps: PathBuf,
+    #[command(flatten)]
+    config: ConfigArgument,
+    /// Where the releases go, one directory per window
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// First window: a date (its service day) or a local time. Which windows exist is public
+    #[arg(long, value_name = "T")]
+    from: Option<String>,
+    /// Up to, without, this date or time
+    #[arg(long, value_name = "T")]
+    to: Option<String>,
+    /// Write the run's metrics there, in Prometheus' text form (exact numbers: for operators only)
+    #[arg(long, value_name = "FILE")]
+    metrics: Option<PathBuf>,
+    /// Print the outcome as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let settings = config::load(&arguments.config.config)?;
+    let span = span(arguments, &settings)?;
+    let metrics = Metrics::new(VERSION, COMMIT);
+    let summary =
+        sanitize(&settings, &arguments.taps, &arguments.out, span, &metrics, arguments.json)?;
+    if let Some(path) = &arguments.metrics {
+        fs::write(path, metrics.text()).map_err(|error| {
+            Failure::external(format!("cannot write {}: {error}", path.display()))
+        })?;
+    }
+    match arguments.json {
+        true => say(&as_json(&summary, &arguments.out).to_string()),
+        false => say_summary(&summary, &arguments.out),
+    }
+    let withheld = summary.windows.iter().any(|window| matches!(window.done, Done::Withheld(_)));
+    Ok(ExitCode::from(u8::from(withheld)))
+}
+
+/// Runs the job with a progress bar.
+pub(super) fn sanitize(
+    settings: &Settings,
+    taps: &Path,
+    out: &Path,
+    span: Option<Span>,
+    metrics: &Metrics,
+    quiet: bool,
+) -> Result<Summary, Failure> {
+    let bytes = fs::metadata(taps).map_or(0, |facts| facts.len());
+    let progress = Progress::new(bytes, "bytes", quiet);
+    progress.say(&format!("reading {}", taps.display()));
+    let board = Board::default();
+    let job = Job { settings, taps, out, span, version: VERSION, commit: COMMIT };
+    let summary = progress
+        .follow(&board, || pipeline::sanitize(&job, &SystemClock, metrics, &board, &progress));
+    progress.finish();
+    Ok(summary?)
+}
+
+/// The range of windows: from the command line, else from the configuration, else none.
+fn span(arguments: &Arguments, settings: &Settings) -> Result<Option<Span>, Failure> {
+    let moment = |flag: &str, text: &str| {
+        settings.calendar.parse_moment(text).ok_or_else(|| {
+            Failure::usage(format!(
+                "{flag} {text:?} is not a date like 2015-11-09 or a time like 2015-11-09T04:00"
+            ))
+        })
+    };
+    match (&arguments.from, &arguments.to) {
+        (None, None) => Ok(settings.span),
+        (Some(from), Some(to)) => {
+            let span = Span { from: moment("--from", from)?, to: moment("--to", to)? };
+            match span.from < span.to {
+                true => Ok(Some(span)),
+                false => Err(Failure::usage("--from must lie before --to".to_owned())),
+            }
+        }
+        _ => Err(Failure::usage("--from and --to go together".to_owned())),
+    }
+}
+
+/// The outcome in words.
+pub(super) fn say_summary(summary: &Summary, out: &Path) {
+    for Released { window, done } in &summary.windows {
+        let place = out.join(window);
+        match done {
+            Done::Paid(price) => say(&format!("released  {}  epsilon {price}", place.display())),
+            Done::Again => say(&format!("the same  {}  at no cost", place.display())),
+            Done::Withheld(refusal) => say(&format!("withheld  {window}: {refusal}")),
+        }
+    }
+    let counts = &summary.counts;
+    say(&format!(
+        "for you alone: {} taps counted, {} of them twice, {} records rejected",
+        counts.taps,
+        summary.n_duplicates,
+        counts.n_rejects()
+    ));
+    for (reason, n) in counts.rejects().filter(|(_, n)| *n > 0) {
+        say(&format!("  {n:>9} {:<16} {}", reason.label(), reason.in_words()));
+    }
+    say(&format!("spent over the life of this feed: epsilon {}", summary.spent));
+}
+
+fn as_json(summary: &Summary, out: &Path) -> Value {
+    let windows: Vec<Value> = summary
+        .windows
+        .iter()
+        .map(|Released { window, done }| match done {
+            Done::Paid(price) => json!({
+                "window": window, "outcome": "released", "epsilon_micro": price, "path": out.join(window),
+            }),
+            Done::Again => json!({
+                "window": window, "outcome": "same", "epsilon_micro": 0, "path": out.join(window),
+            }),
+            Done::Withheld(refusal) => json!({
+                "window": window, "outcome": "withheld", "reason": refusal.reason(),
+                "message": refusal.to_string(),
+            }),
+        })
+        .collect();
+    let rejects: serde_json::Map<String, Value> =
+        summary.counts.rejects().map(|(reason, n)| (reason.label().to_owned(), json!(n))).collect();
+    json!({
+        "windows": windows,
+        "spent_micro": summary.spent,
+        "operator_only": {
+            "taps": summary.counts.taps, "duplicates": summary.n_duplicates, "rejects": rejects,
+        },
+    })
+}

@@ -1,0 +1,70 @@
+//! `tapveil verify DIR`: are these releases what was published?
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use super::Failure;
+use super::failure::say;
+use crate::publish::verify::{Report, verify};
+
+#[derive(clap::Args)]
+pub(super) struct Arguments {
+    /// A directory of releases, or one release
+    dir: PathBuf,
+    /// Print the findings as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let report = verify(&arguments.dir)?;
+    match arguments.json {
+        true => say(&as_json(&report).to_string()),
+        false => say_report(&report),
+    }
+    Ok(ExitCode::from(u8::from(!report.is_sound())))
+}
+
+/// The findings in words.
+pub(super) fn say_report(report: &Report) {
+    for release in &report.releases {
+        match release.problems.is_empty() {
+            true => {
+                say(&format!("good  {}  {}", release.name, release.id.as_deref().unwrap_or("")))
+            }
+            false => say(&format!("BAD   {}", release.name)),
+        }
+        for problem in &release.problems {
+            say(&format!("  {}: {}", problem.file, problem.what));
+        }
+    }
+    for problem in &report.catalog {
+        say(&format!("BAD   {}: {}", problem.file, problem.what));
+    }
+    for note in &report.notes {
+        say(&format!("note: {note}"));
+    }
+}
+
+fn as_json(report: &Report) -> serde_json::Value {
+    let releases: Vec<_> = report
+        .releases
+        .iter()
+        .map(|release| {
+            let problems: Vec<_> = release
+                .problems
+                .iter()
+                .map(|problem| json!({ "file": problem.file, "what": problem.what }))
+                .collect();
+            json!({ "name": release.name, "release_id": release.id, "problems": problems })
+        })
+        .collect();
+    let catalog: Vec<_> = report
+        .catalog
+        .iter()
+        .map(|problem| json!({ "file": problem.file, "what": problem.what }))
+        .collect();
+    json!({ "sound": report.is_sound(), "releases": releases, "catalog": catalog, "notes": report.notes })
+}

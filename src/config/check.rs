@@ -1,0 +1,433 @@
+//! The checks: each reads its keys, complains about what cannot be, and gives a value or nothing.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::num::NonZeroU32;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+use jiff::tz::TimeZone;
+use toml::Value;
+
+use super::engine_check::{check_prices, engine};
+use super::reader::{Reader, duration_secs};
+use super::{DEFAULTS, ReleaseWords, Settings, Warning};
+use crate::engine::safepath::{SafePath, expected_nodes};
+use crate::ingest::{self, Fields, Format};
+use crate::ledger::{self, Horizon, Repeat};
+use crate::model::{Calendar, Digest, MicroEpsilon, Span, Stations};
+use crate::secret::{SECRET_BYTES, Secret};
+use crate::window::Gate;
+
+const MONTH_SECS: i64 = 31 * 86_400;
+
+/// All checks; complaints of all of them at once.
+pub(super) fn settings(text: &str, base: &Path) -> Result<Settings, Vec<String>> {
+    let mut reader = Reader::new(DEFAULTS, text).map_err(|complaint| vec![complaint])?;
+    reader.integer("version", 1, 1);
+    let secret = secret(&mut reader, base);
+    let ledger_file = ledger_file(&mut reader, base);
+    let zone = zone(&mut reader);
+    let stations = stations(&mut reader, base);
+    let calendar = zone.clone().and_then(|zone| calendar(&mut reader, zone));
+    let feed = feed(&mut reader);
+    let gate = gate(&mut reader);
+    let max_length = positive(&mut reader, "window.max_length", 1_000_000);
+    let span = calendar.as_ref().and_then(|calendar| span(&mut reader, calendar));
+    let engine = engine(&mut reader, stations.as_ref(), calendar.as_ref(), max_length);
+    let budget = budget(&mut reader, calendar.as_ref());
+    let release = release(&mut reader);
+    not_in_this_version(&mut reader);
+    let local = reader.is_written("feed.time_zone");
+    let warnings = warnings(&reader, engine.as_deref(), calendar.as_ref());
+    let all = (
+        secret,
+        ledger_file,
+        zone,
+        stations,
+        calendar,
+        feed,
+        gate,
+        max_length,
+        engine,
+        budget,
+        release,
+    );
+    let (
+        Some(secret),
+        Some(ledger_file),
+        Some(zone),
+        Some(stations),
+        Some(calendar),
+        Some((id, format, fields)),
+        Some(gate),
+        Some(max_length),
+        Some(engine),
+        Some(budget),
+        Some(release),
+        true,
+    ) = (
+        all.0,
+        all.1,
+        all.2,
+        all.3,
+        all.4,
+        all.5,
+        all.6,
+        all.7,
+        all.8,
+        all.9,
+        all.10,
+        reader.is_content(),
+    )
+    else {
+        return Err(reader.into_complaints());
+    };
+    check_prices(&mut reader, &engine, &budget);
+    if !reader.is_content() {
+        return Err(reader.into_complaints());
+    }
+    let digest = digest(&reader, &id, &stations, &engine);
+    let ingest = ingest::Settings {
+        format,
+        fields,
+        local_zone: local.then_some(zone),
+        calendar: calendar.clone(),
+        stations: stations.clone(),
+        secret: secret.clone(),
+    };
+    let budget = ledger::Settings { feed: id, calendar: calendar.clone(), ..budget };
+    Ok(Settings {
+        ingest,
+        gate,
+        calendar,
+        span,
+        max_length,
+        engine,
+        budget,
+        secret,
+        ledger_file,
+        stations,
+        release,
+        digest,
+        warnings,
+    })
+}
+
+/// Just the ledger and its key.
+pub(super) fn ledger_and_secret(text: &str, base: &Path) -> Result<(PathBuf, Secret), Vec<String>> {
+    let mut reader = Reader::new(DEFAULTS, text).map_err(|complaint| vec![complaint])?;
+    let secret = secret(&mut reader, base);
+    match (ledger_file(&mut reader, base), secret) {
+        (Some(file), Some(secret)) => Ok((file, secret)),
+        _ => Err(reader.into_complaints()),
+    }
+}
+
+fn secret(reader: &mut Reader, base: &Path) -> Option<Secret> {
+    const REMEDY: &str = "make one with `tapveil init DIR`";
+    let Some(file) = reader.text("secret.file") else {
+        if reader.value("secret.file").is_none() {
+            reader.complain("secret.file", format_args!("is required; {REMEDY}"));
+        }
+        return None;
+    };
+    let path = base.join(file);
+    let shown = path.display();
+    let mut bytes = Vec::new();
+    let read = File::open(&path).and_then(|file| {
+        let mode = file.metadata()?.permissions().mode();
+        file.take(4096).read_to_end(&mut bytes)?;
+        Ok(mode)
+    });
+    match read {
+        Err(error) => {
+            reader.complain("secret.file", format_args!("cannot read {shown}: {error}; {REMEDY}"))
+        }
+        Ok(mode) if mode & 0o077 != 0 => reader.complain(
+            "secret.file",
+            format_args!(
+                "others can read {shown} (mode {:o}); run chmod 600 on it, or {REMEDY}",
+                mode & 0o777
+            ),
+        ),
+        Ok(_) if bytes.len() < SECRET_BYTES => reader.complain(
+            "secret.file",
+            format_args!(
+                "{shown} has {} bytes, but a secret has {SECRET_BYTES}; {REMEDY}",
+                bytes.len()
+            ),
+        ),
+        Ok(_) => return Secret::from_bytes(&bytes),
+    }
+    None
+}
+
+fn ledger_file(reader: &mut Reader, base: &Path) -> Option<PathBuf> {
+    let path = base.join(reader.text("ledger.file")?);
+    if !path.is_file() {
+        let shown = path.display();
+        reader.complain(
+            "ledger.file",
+            format_args!(
+                "{shown} does not exist; a new one would forget what was spent. For a new feed make one with \
+                 `tapveil init DIR`, otherwise bring the old one back"
+            ),
+        );
+        return None;
+    }
+    Some(path)
+}
+
+fn zone(reader: &mut Reader) -> Option<TimeZone> {
+    let name = reader.text("feed.time_zone")?;
+    match TimeZone::get(&name) {
+        Ok(zone) => Some(zone),
+        Err(_) => {
+            let what = format!("{name:?} is not a time zone like \"America/Montreal\" or \"UTC\"");
+            reader.complain("feed.time_zone", what);
+            None
+        }
+    }
+}
+
+fn stations(reader: &mut Reader, base: &Path) -> Option<Arc<Stations>> {
+    if reader.is_written("stations.gtfs") {
+        reader.complain("stations.gtfs", "is not in this version; name a stations.file");
+        return None;
+    }
+    let Some(file) = reader.text("stations.file") else {
+        if reader.value("stations.file").is_none() {
+            reader.complain("stations.file", "is required: a CSV with id,name,lat,lon,line");
+        }
+        return None;
+    };
+    let path = base.join(file);
+    let shown = path.display();
+    let text = match fs::read(&path) {
+        Ok(text) => text,
+        Err(error) => {
+            reader.complain("stations.file", format_args!("cannot read {shown}: {error}"));
+            return None;
+        }
+    };
+    match Stations::from_csv(&text) {
+        Ok(stations) => Some(Arc::new(stations)),
+        Err(complaints) => {
+            for complaint in complaints {
+                reader.complain("stations.file", format_args!("{shown}: {complaint}"));
+            }
+            None
+        }
+    }
+}
+
+fn calendar(reader: &mut Reader, zone: TimeZone) -> Option<Calendar> {
+    let length = reader.duration("window.length", MONTH_SECS);
+    let slot = reader.duration("window.slot", MONTH_SECS);
+    let day_start = reader.time_of_day("window.day_start");
+    let (length, slot, day_start) = (length?.as_secs(), slot?.as_secs(), day_start?);
+    match Calendar::new(zone, length, day_start, slot) {
+        Ok(calendar) => Some(calendar),
+        Err(complaints) => {
+            complaints.iter().for_each(|complaint| reader.complain_plainly(complaint));
+            None
+        }
+    }
+}
+
+fn feed(reader: &mut Reader) -> Option<(String, Format, Fields)> {
+    let id = reader.text("feed.id");
+    if id.as_ref().is_some_and(|id| id.is_empty() || id.chars().any(char::is_control)) {
+        reader.complain("feed.id", "must be a word that names the feed");
+    }
+    let format = match reader.text("feed.format").as_deref() {
+        Some("csv") => Some(Format::Csv),
+        Some("json") => Some(Format::Json),
+        Some(later @ ("tides" | "avro")) => {
+            let what = format!("{later:?} is not in this version; use \"csv\" or \"json\"");
+            reader.complain("feed.format", what);
+            None
+        }
+        Some(other) => {
+            let what = format!("{other:?} is not one of \"csv\", \"json\", \"tides\", \"avro\"");
+            reader.complain("feed.format", what);
+            None
+        }
+        None => None,
+    };
+    let [card, station, time] =
+        ["feed.fields.card", "feed.fields.station", "feed.fields.time"].map(|key| reader.text(key));
+    Some((id?, format?, Fields { card: card?, station: station?, time: time? }))
+}
+
+fn gate(reader: &mut Reader) -> Option<Gate> {
+    let grace = reader.duration("window.grace", MONTH_SECS);
+    let max_ahead = reader.duration("window.max_ahead", MONTH_SECS);
+    reader.duration("window.clock_margin", MONTH_SECS);
+    reader.duration("window.disorder", MONTH_SECS);
+    let by_arrival = reader.word("window.close", &[("arrival", true), ("watermark", false)]);
+    let grace: Option<SignedDuration> = if by_arrival? { Some(grace?) } else { None };
+    Some(Gate { range: None, grace, max_ahead: max_ahead? })
+}
+
+fn span(reader: &mut Reader, calendar: &Calendar) -> Option<Span> {
+    let mut moment = |key: &str| {
+        let value = reader.value(key)?;
+        let text = match value {
+            Value::String(text) => text,
+            other => other.to_string(),
+        };
+        let found = calendar.parse_moment(&text);
+        if found.is_none() {
+            let what = format!(
+                "{text:?} is not a date like \"2015-11-09\" or a time like \"2015-11-09T04:00\""
+            );
+            reader.complain(key, what);
+        }
+        found
+    };
+    let (from, to) = (moment("window.from"), moment("window.to"));
+    match (from, to) {
+        (Some(from), Some(to)) if from < to => Some(Span { from, to }),
+        (Some(_), Some(_)) => {
+            reader.complain_plainly("window.from must lie before window.to");
+            None
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn positive(reader: &mut Reader, key: &str, most: i64) -> Option<NonZeroU32> {
+    reader
+        .integer(key, 1, most)
+        .and_then(|number| u32::try_from(number).ok())
+        .and_then(NonZeroU32::new)
+}
+
+fn budget(reader: &mut Reader, calendar: Option<&Calendar>) -> Option<ledger::Settings> {
+    let lifetime = reader.decimal("budget.lifetime");
+    let repeat = reader.word("budget.repeat", &[("refuse", Repeat::Refuse), ("pay", Repeat::Pay)]);
+    let windows = positive(reader, "budget.horizon.windows", 100_000);
+    let cap = reader.decimal("budget.horizon.cap");
+    if reader
+        .value("budget.horizon")
+        .is_some_and(|horizon| horizon.get("windows").is_none() || horizon.get("cap").is_none())
+    {
+        reader.complain(
+            "budget.horizon",
+            "needs both windows and cap: { windows = 7, cap = \"7.0\" }",
+        );
+    }
+    let horizon = windows.zip(cap).map(|(windows, cap)| Horizon { windows: windows.get(), cap });
+    let calendar = calendar?.clone();
+    Some(ledger::Settings { feed: String::new(), calendar, lifetime, horizon, repeat: repeat? })
+}
+
+fn release(reader: &mut Reader) -> Option<ReleaseWords> {
+    let [title, licence, contact] =
+        ["release.title", "release.licence", "release.contact"].map(|key| reader.text(key));
+    Some(ReleaseWords { title: title?, licence: licence?, contact: contact? })
+}
+
+/// Keys whose meaning this version does not carry out are refused where ignoring them would be a broken
+/// promise, and checked for their form where they only concern `run`.
+fn not_in_this_version(reader: &mut Reader) {
+    if reader.is_written("release.approved") {
+        reader.complain(
+            "release.approved",
+            "is not in this version, and a signature must not be ignored",
+        );
+    }
+    if reader.value("engine.allow_unsound").is_some_and(|value| value.as_bool().is_none()) {
+        reader.complain("engine.allow_unsound", "must be true or false");
+    }
+    for key in [
+        "kafka.brokers",
+        "kafka.group",
+        "kafka.instance",
+        "kafka.protocol",
+        "kafka.connect_timeout",
+        "kafka.flush",
+        "release.dir",
+        "release.not_before",
+        "http.listen",
+        "http.token_file",
+        "log.format",
+        "log.level",
+        "kafka.topics.taps",
+        "kafka.topics.segments",
+        "kafka.topics.ledger",
+        "kafka.topics.releases",
+        "kafka.topics.rejects",
+    ] {
+        reader.check_form(key);
+    }
+}
+
+fn warnings(
+    reader: &Reader,
+    engine: Option<&SafePath>,
+    calendar: Option<&Calendar>,
+) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    if reader.value("budget.lifetime").is_none() {
+        warnings.push(Warning::NoLifetime);
+    }
+    if reader.value("budget.horizon").is_none() {
+        warnings.push(Warning::NoHorizon);
+    }
+    if reader.value("window.from").is_none() || reader.value("window.to").is_none() {
+        warnings.push(Warning::NoRange);
+    }
+    if let (Some(engine), Some(calendar)) = (engine, calendar) {
+        let settings = engine.settings();
+        if settings.epsilon > MicroEpsilon::new(10_000_000) {
+            warnings.push(Warning::LargeEpsilon(settings.epsilon.to_string()));
+        }
+        if let Ok(false_children) = engine.false_children(calendar.slots_nominal())
+            && false_children > 1.0
+        {
+            let expected_nodes = expected_nodes(false_children, settings.height.get());
+            warnings.push(Warning::Growth { false_children, expected_nodes });
+        }
+    }
+    warnings
+}
+
+/// Everything that can change a release: feed, stations, taxonomies, window, engine and its revision. Not
+/// paths, addresses, words, or which windows exist.
+fn digest(reader: &Reader, id: &str, stations: &Stations, engine: &SafePath) -> Digest {
+    let mut text = format!("feed.id = {id:?}\nstations = {}\n", stations.digest());
+    for key in [
+        "feed.format",
+        "feed.time_zone",
+        "feed.fields.card",
+        "feed.fields.station",
+        "feed.fields.time",
+        "window.length",
+        "window.day_start",
+        "window.slot",
+        "window.grace",
+        "window.close",
+        "window.clock_margin",
+        "window.max_ahead",
+        "window.disorder",
+        "window.max_length",
+    ] {
+        let value = reader.value(key).expect("keys with a default always have a value");
+        // "24h" and "1d" are the same duration and must not look like another configuration.
+        match value.as_str().and_then(duration_secs) {
+            Some(secs) => text.push_str(&format!("{key} = {secs}s\n")),
+            None => text.push_str(&format!("{key} = {value}\n")),
+        }
+    }
+    let facts = engine.facts();
+    text.push_str(&format!("engine.name = {}\nengine.revision = {}\n", facts.name, facts.version));
+    for (name, value) in facts.parameters {
+        text.push_str(&format!("engine.{name} = {value}\n"));
+    }
+    Digest::of(text.as_bytes())
+}

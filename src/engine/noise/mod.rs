@@ -1,0 +1,165 @@
+//! Exact noise: discrete Laplace from integers alone, for all differentially private engines.
+//!
+//! In → out: a count, a scale (a fraction) and a generator → a noisy count, or nothing if below threshold.
+//! Promises: N-1 no float touches a released number; N-2 the distribution is exact, not close; N-3 empty
+//!   nodes pass with the very probability occupied ones would; N-4 `≥ θ` for both.
+//! Refuses: a scale of zero or beyond 2⁶² (held by [`Scale`]).
+//! Why: `PROOF.md` beside this file.
+#![doc = include_str!("PROOF.md")]
+
+mod draw;
+mod empty;
+mod real;
+
+pub use draw::{discrete_laplace, geometric};
+pub use empty::EmptyWalk;
+
+use num_rational::Ratio;
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+use crate::secret::NoiseKey;
+
+/// The scale of noise, a positive fraction `num/den`: P(x) is proportional to e^(−|x|·den/num).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Scale {
+    num: u64,
+    den: u64,
+}
+
+impl Scale {
+    /// The largest numerator and denominator. Products of two stay inside 128 bits, and a uniform draw
+    /// below the numerator needs one 64-bit word.
+    pub const MAX: u64 = 1 << 62;
+
+    /// The scale `num/den`, if both are positive and small enough.
+    pub fn new(num: u64, den: u64) -> Option<Self> {
+        ((1..=Self::MAX).contains(&num) && (1..=Self::MAX).contains(&den))
+            .then_some(Self { num, den })
+    }
+
+    /// The scale at which one more or less costs this share of ε: its inverse.
+    pub fn for_epsilon(share: Ratio<u128>) -> Option<Self> {
+        let num = u64::try_from(*share.denom()).ok()?;
+        let den = u64::try_from(*share.numer()).ok()?;
+        Self::new(num, den)
+    }
+
+    /// Numerator.
+    pub fn num(self) -> u64 {
+        self.num
+    }
+
+    /// Denominator.
+    pub fn den(self) -> u64 {
+        self.den
+    }
+
+    /// The scale as a float, for words and plots only.
+    pub fn approximately(self) -> f64 {
+        self.num as f64 / self.den as f64
+    }
+}
+
+/// A class of questions asked with one scale and one threshold.
+#[derive(Clone, Debug)]
+pub struct NodeClass {
+    scale: Scale,
+    threshold: u64,
+    walk: EmptyWalk,
+}
+
+impl NodeClass {
+    /// Questions of this scale whose answers count from this threshold on; at least 1.
+    pub fn new(scale: Scale, threshold: u64) -> Self {
+        let threshold = threshold.max(1);
+        Self { scale, threshold, walk: EmptyWalk::new(scale, threshold) }
+    }
+
+    /// The scale of the noise.
+    pub fn scale(&self) -> Scale {
+        self.scale
+    }
+
+    /// The smallest noisy count that is kept.
+    pub fn threshold(&self) -> u64 {
+        self.threshold
+    }
+
+    /// How likely an empty node passes; a float for words and plots only.
+    pub fn empty_passes(&self) -> f64 {
+        let rate = 1.0 / self.scale.approximately();
+        (-rate * self.threshold as f64).exp() / (1.0 + (-rate).exp())
+    }
+}
+
+/// What answers questions about counts. The engines ask nothing but these two.
+pub trait Noise {
+    /// The noisy count of an occupied node, if it reaches the threshold.
+    fn occupied(&mut self, class: &NodeClass, count: u64) -> Option<u64>;
+
+    /// Of `n` empty nodes, those whose noise alone reaches the threshold: their ordinals, ascending, each
+    /// with its noisy count.
+    fn empties(&mut self, class: &NodeClass, n: u64, kept: &mut dyn FnMut(u64, u64));
+}
+
+/// Gives every node of a tree its own noise, so that the result does not depend on who computes it when.
+pub trait NoiseSource: Sync {
+    /// The noise of one node.
+    type Node: Noise;
+
+    /// The noise for splitting the node with this place in its level.
+    fn node(&self, level: u32, place: u64) -> Self::Node;
+}
+
+impl NoiseSource for NoiseKey {
+    type Node = KeyedNoise;
+
+    /// One ChaCha20 key a release, one stream a node: streams never overlap.
+    fn node(&self, level: u32, place: u64) -> KeyedNoise {
+        const PLACE_BITS: u32 = 40;
+        assert!(place < 1 << PLACE_BITS && level < 1 << 24, "N-5: every node has its own stream");
+        let mut rng = ChaCha20Rng::from_seed(self.bytes());
+        rng.set_stream(u64::from(level) << PLACE_BITS | place);
+        KeyedNoise(rng)
+    }
+}
+
+/// Noise from a keyed generator.
+pub struct KeyedNoise(ChaCha20Rng);
+
+impl Noise for KeyedNoise {
+    fn occupied(&mut self, class: &NodeClass, count: u64) -> Option<u64> {
+        let noisy = i128::from(count) + i128::from(discrete_laplace(&mut self.0, class.scale));
+        u64::try_from(noisy).ok().filter(|&noisy| noisy >= class.threshold)
+    }
+
+    fn empties(&mut self, class: &NodeClass, n: u64, kept: &mut dyn FnMut(u64, u64)) {
+        class.walk.walk(&mut self.0, n, kept);
+    }
+}
+
+/// No noise at all: golden examples only. Nothing made with it leaves the tests.
+#[cfg(test)]
+pub(crate) struct Silence;
+
+#[cfg(test)]
+impl Noise for Silence {
+    fn occupied(&mut self, class: &NodeClass, count: u64) -> Option<u64> {
+        (count >= class.threshold).then_some(count)
+    }
+
+    fn empties(&mut self, _: &NodeClass, _: u64, _: &mut dyn FnMut(u64, u64)) {}
+}
+
+#[cfg(test)]
+impl NoiseSource for Silence {
+    type Node = Self;
+
+    fn node(&self, _: u32, _: u64) -> Self {
+        Self
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,247 @@
+//! What leaves: rows with counts, and the public facts about how they were made.
+
+use serde::Serialize;
+
+use crate::ledger::{Permit, Reservation};
+use crate::model::{Cost, Digest, Doublet, Input, MicroEpsilon, Window};
+use crate::seal::SealedWindow;
+
+use super::{Engine, Error};
+
+/// Names a release; derives from window and configuration only, so it tells nothing about data.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(transparent)]
+pub struct ReleaseId(String);
+
+impl ReleaseId {
+    /// The id of the release of this window under this configuration.
+    pub fn new(window: &Window, configuration: &Digest) -> Self {
+        let digest = Digest::of(format!("{} {configuration}", window.id().number()).as_bytes());
+        Self(format!("{}-{}", window.name(), &digest.to_string()[..12]))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// `count` passengers, as far as the release says, made this trip.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Row {
+    /// Where and when, in order. For sequences every slot is 0 and means nothing.
+    pub path: Vec<Doublet>,
+    /// A positive number, noisy and consistent.
+    pub count: u64,
+}
+
+/// What the release promises, in the words of the manifest.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(tag = "model")]
+pub enum Guarantee {
+    /// ε-differential privacy.
+    #[serde(rename = "differential-privacy (computational: noise keyed by the secret)")]
+    Differential {
+        /// ε in millionths.
+        epsilon_micro: MicroEpsilon,
+        /// What one unit of privacy is.
+        unit: String,
+        /// What neighbouring means.
+        neighbouring: String,
+    },
+}
+
+/// One class of tree nodes with its share of the budget and what follows from it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ShareFact {
+    /// Which nodes.
+    pub class: String,
+    /// Share of the release's ε, an exact fraction.
+    pub share: String,
+    /// Scale of the noise, an exact fraction.
+    pub scale: String,
+    /// Smallest noisy count that is kept.
+    pub threshold: u64,
+}
+
+/// Public facts about the engine.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct EngineFacts {
+    /// Its name in the configuration.
+    pub name: &'static str,
+    /// Its algorithm's revision: it changes whenever the same input could give other output.
+    pub version: u32,
+    /// Its parameters, name and value, in a fixed order.
+    pub parameters: Vec<(String, String)>,
+}
+
+/// The universe the engine looked at; from configuration, never from data.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct UniverseFacts {
+    /// Digest of the station list.
+    pub stations_sha256: Digest,
+    /// Digest of both taxonomies.
+    pub taxonomy_sha256: Digest,
+    /// Number of slots.
+    pub slots: u32,
+}
+
+/// What error to expect, from the parameters alone.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct ExpectedError {
+    /// Standard deviation of the noise on one path's count.
+    pub count_standard_deviation: f64,
+    /// A path with fewer passengers than this is more likely than not missing.
+    pub smallest_count_likely_kept: u64,
+    /// Paths per true path that noise alone makes up below an empty one.
+    pub false_children_per_empty_node: f64,
+}
+
+/// Everything an engine says about a release before it is sealed into one.
+pub struct Draft {
+    /// The rows, in any order.
+    pub rows: Vec<Row>,
+    /// Places with times, or places alone.
+    pub input: Input,
+    /// What it promises.
+    pub guarantee: Guarantee,
+    /// About the engine.
+    pub engine: EngineFacts,
+    /// The split of the budget.
+    pub shares: Vec<ShareFact>,
+    /// About the universe.
+    pub universe: UniverseFacts,
+    /// What was done to the noisy numbers afterwards.
+    pub post_processing: Vec<String>,
+    /// What to expect.
+    pub expected_error: ExpectedError,
+}
+
+/// A release: the only thing a sink accepts, and only an engine makes one.
+///
+/// ```compile_fail
+/// let forged = tapveil::engine::Release { rows: Vec::new() };
+/// ```
+#[derive(Debug)]
+pub struct Release {
+    id: ReleaseId,
+    window: Window,
+    reservation: Reservation,
+    configuration: Digest,
+    cost: Cost,
+    rows: Vec<Row>,
+    input: Input,
+    guarantee: Guarantee,
+    engine: EngineFacts,
+    shares: Vec<ShareFact>,
+    universe: UniverseFacts,
+    post_processing: Vec<String>,
+    expected_error: ExpectedError,
+}
+
+impl Release {
+    /// Uses the permit up. Private to the engines.
+    pub(super) fn new(
+        engine: &dyn Engine,
+        window: &SealedWindow,
+        permit: Permit,
+        draft: Draft,
+    ) -> Result<Self, Error> {
+        let reservation = permit.redeem();
+        if reservation.window != window.window().id() {
+            return Err(Error::Permit("it is for another window"));
+        }
+        if reservation.batch != *window.mac() {
+            return Err(Error::Permit("it is for another batch"));
+        }
+        if reservation.cost != engine.price() {
+            return Err(Error::Permit("it is for another price"));
+        }
+        let mut rows = draft.rows;
+        assert!(
+            rows.iter().all(|row| row.count > 0),
+            "E-5: a row stands for at least one passenger"
+        );
+        rows.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        Ok(Self {
+            id: ReleaseId::new(window.window(), &reservation.configuration),
+            window: window.window().clone(),
+            configuration: reservation.configuration,
+            cost: reservation.cost,
+            reservation,
+            rows,
+            input: draft.input,
+            guarantee: draft.guarantee,
+            engine: draft.engine,
+            shares: draft.shares,
+            universe: draft.universe,
+            post_processing: draft.post_processing,
+            expected_error: draft.expected_error,
+        })
+    }
+
+    /// Its name.
+    pub fn id(&self) -> &ReleaseId {
+        &self.id
+    }
+
+    /// The window it is about.
+    pub fn window(&self) -> &Window {
+        &self.window
+    }
+
+    /// What the ledger booked for it.
+    pub fn reservation(&self) -> &Reservation {
+        &self.reservation
+    }
+
+    /// The configuration it was made under.
+    pub fn configuration(&self) -> &Digest {
+        &self.configuration
+    }
+
+    /// What it cost.
+    pub fn cost(&self) -> Cost {
+        self.cost
+    }
+
+    /// Paths with counts, each path once, ordered by station id and slot.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// Places with times, or places alone.
+    pub fn input(&self) -> Input {
+        self.input
+    }
+
+    /// What it promises.
+    pub fn guarantee(&self) -> &Guarantee {
+        &self.guarantee
+    }
+
+    /// About the engine.
+    pub fn engine(&self) -> &EngineFacts {
+        &self.engine
+    }
+
+    /// How the budget was split.
+    pub fn shares(&self) -> &[ShareFact] {
+        &self.shares
+    }
+
+    /// About the universe.
+    pub fn universe(&self) -> &UniverseFacts {
+        &self.universe
+    }
+
+    /// What was done to the noisy numbers.
+    pub fn post_processing(&self) -> &[String] {
+        &self.post_processing
+    }
+
+    /// What error to expect.
+    pub fn expected_error(&self) -> &ExpectedError {
+        &self.expected_error
+    }
+}

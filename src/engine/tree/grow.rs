@@ -1,0 +1,190 @@
+//! Grows the tree level by level. Within a level nodes are independent, so threads may share them.
+
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::{Item, Node, Splitter, Sprout};
+use crate::engine::noise::NoiseSource;
+use crate::model::{Doublet, StationIx};
+use crate::passenger::Trajectories;
+
+/// How far a tree may grow; all of it public configuration.
+#[derive(Clone, Copy, Debug)]
+pub struct Growth {
+    /// Levels.
+    pub height: u32,
+    /// Noisy nodes in all; beyond it a level is truncated in path order.
+    pub max_nodes: u64,
+    /// Threads; the result is the same for any number.
+    pub threads: NonZeroUsize,
+}
+
+/// The nodes of one level that are being split, with the trajectories below each.
+struct Frontier {
+    /// `ends[i]` is where node i's members end in `members`.
+    ends: Vec<u32>,
+    members: Vec<u32>,
+}
+
+impl Frontier {
+    fn range(&self, place: usize) -> Range<usize> {
+        let start = if place == 0 { 0 } else { self.ends[place - 1] as usize };
+        start..self.ends[place] as usize
+    }
+}
+
+/// Grows a tree; gives its levels, each in path order.
+pub(crate) fn grow<S: NoiseSource>(
+    trajectories: &Trajectories,
+    splitter: &impl Splitter,
+    growth: Growth,
+    source: &S,
+) -> Vec<Vec<Node>> {
+    let n = u32::try_from(trajectories.len()).expect("fewer cards than 2^32 in a window");
+    let mut frontier = Frontier { ends: vec![n], members: (0..n).collect() };
+    let root = Node { parent: 0, doublet: Doublet { station: StationIx(0), slot: 0 }, noisy: 0 };
+    let mut above = vec![root];
+    let mut levels: Vec<Vec<Node>> = Vec::new();
+    let mut room = usize::try_from(growth.max_nodes).unwrap_or(usize::MAX);
+    for level in 0..growth.height {
+        let split =
+            Split { trajectories, splitter, source, above: &above, frontier: &frontier, level };
+        let (nodes, next) = split.all(growth.threads, room);
+        room -= nodes.len();
+        frontier = next;
+        if level > 0 {
+            levels.push(std::mem::take(&mut above));
+        }
+        above = nodes;
+        if above.is_empty() {
+            break;
+        }
+    }
+    levels.push(above);
+    levels
+}
+
+/// One level being split.
+struct Split<'a, P, S> {
+    trajectories: &'a Trajectories,
+    splitter: &'a P,
+    source: &'a S,
+    above: &'a [Node],
+    frontier: &'a Frontier,
+    level: u32,
+}
+
+/// What a run of neighbouring nodes became.
+#[derive(Default)]
+struct Batch {
+    nodes: Vec<Node>,
+    ends: Vec<u32>,
+    members: Vec<u32>,
+}
+
+impl<P: Splitter, S: NoiseSource> Split<'_, P, S> {
+    /// Splits every node of the level, at most `room` children in all. Waves of batches run side by side and
+    /// are joined in path order, so neither the threads nor their speed shows in the result.
+    fn all(&self, threads: NonZeroUsize, room: usize) -> (Vec<Node>, Frontier) {
+        const BATCHES_A_WAVE: usize = 8;
+        let mut joined = Batch::default();
+        let batches = self.batches();
+        for wave in batches.chunks(BATCHES_A_WAVE * threads.get()) {
+            if joined.nodes.len() >= room {
+                break;
+            }
+            for batch in self.wave(wave, threads, room - joined.nodes.len()) {
+                join(&mut joined, batch, room);
+            }
+        }
+        (joined.nodes, Frontier { ends: joined.ends, members: joined.members })
+    }
+
+    /// Runs of neighbouring nodes with about the same work each.
+    fn batches(&self) -> Vec<Range<usize>> {
+        const WORK: usize = 1 << 14;
+        let mut batches = Vec::new();
+        let (mut start, mut work) = (0, 0);
+        for place in 0..self.above.len() {
+            work += self.frontier.range(place).len() + 16;
+            if work >= WORK {
+                batches.push(start..place + 1);
+                (start, work) = (place + 1, 0);
+            }
+        }
+        if start < self.above.len() {
+            batches.push(start..self.above.len());
+        }
+        batches
+    }
+
+    fn wave(&self, batches: &[Range<usize>], threads: NonZeroUsize, room: usize) -> Vec<Batch> {
+        if batches.len() < 2 || threads.get() == 1 {
+            return batches.iter().map(|places| self.batch(places.clone(), room)).collect();
+        }
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut done = Vec::new();
+            loop {
+                let mine = next.fetch_add(1, Ordering::Relaxed);
+                let Some(places) = batches.get(mine) else { return done };
+                done.push((mine, self.batch(places.clone(), room)));
+            }
+        };
+        let mut done: Vec<(usize, Batch)> = std::thread::scope(|scope| {
+            let others: Vec<_> = (1..threads.get()).map(|_| scope.spawn(work)).collect();
+            let mut done = work();
+            for other in others {
+                done.extend(other.join().expect("T-6: a thread that panics stops the release"));
+            }
+            done
+        });
+        done.sort_unstable_by_key(|(mine, _)| *mine);
+        done.into_iter().map(|(_, batch)| batch).collect()
+    }
+
+    fn batch(&self, places: Range<usize>, room: usize) -> Batch {
+        let mut batch = Batch::default();
+        let (mut items, mut sprouts) = (Vec::new(), Vec::new());
+        for place in places {
+            if batch.nodes.len() >= room {
+                break;
+            }
+            self.items(place, &mut items);
+            sprouts.clear();
+            let mut noise = self.source.node(self.level, place as u64);
+            let min_slot = self.above[place].doublet.slot;
+            self.splitter.split(&mut items, min_slot, &mut noise, &mut sprouts);
+            sprouts.sort_unstable_by_key(|sprout| sprout.doublet);
+            for &Sprout { doublet, noisy, from, to } in &sprouts {
+                let parent = u32::try_from(place).expect("at most max_nodes nodes in a level");
+                batch.nodes.push(Node { parent, doublet, noisy });
+                batch.members.extend(items[from as usize..to as usize].iter().map(|item| item.ix));
+                batch.ends.push(u32::try_from(batch.members.len()).expect("as many as cards"));
+            }
+        }
+        batch
+    }
+
+    /// The trajectories below a node that go on, with their next doublet.
+    fn items(&self, place: usize, items: &mut Vec<Item>) {
+        let doublets = self.trajectories.doublets();
+        let depth = self.level as usize;
+        items.clear();
+        items.extend(self.frontier.members[self.frontier.range(place)].iter().filter_map(|&ix| {
+            let (start, end) = self.trajectories.bounds(ix as usize);
+            let next = doublets[start..end].get(depth)?;
+            Some(Item { rank: self.splitter.rank(next.station.0), slot: next.slot, ix })
+        }));
+    }
+}
+
+fn join(joined: &mut Batch, batch: Batch, room: usize) {
+    let keep = batch.nodes.len().min(room - joined.nodes.len());
+    let members = if keep == 0 { 0 } else { batch.ends[keep - 1] as usize };
+    let before = u32::try_from(joined.members.len()).expect("as many as cards");
+    joined.nodes.extend_from_slice(&batch.nodes[..keep]);
+    joined.ends.extend(batch.ends[..keep].iter().map(|end| end + before));
+    joined.members.extend_from_slice(&batch.members[..members]);
+}

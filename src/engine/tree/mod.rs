@@ -1,0 +1,73 @@
+//! The noisy prefix tree under every differentially private engine.
+//!
+//! In → out: trajectories + how a level is split and priced + noise → nodes with noisy counts → rows.
+//! Promises: T-1 which questions are asked at a node depends on noisy answers and configuration only;
+//!   T-2 the result does not depend on the number of threads; T-3 released counts are whole numbers and
+//!   children never exceed their parent.
+//! Refuses: nothing; `max_nodes` truncates in a fixed order, and the price stays paid.
+//! Why: `PROOF.md` beside this file.
+#![doc = include_str!("PROOF.md")]
+
+mod consistent;
+mod grow;
+mod walk;
+
+pub use consistent::rows;
+pub use grow::Growth;
+pub(crate) use grow::grow;
+pub use walk::{Classes, Found, walk};
+
+use crate::model::Doublet;
+
+/// A trajectory at the node being split: its next doublet by rank and slot, and which one it is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Item {
+    /// The next station's rank in the location taxonomy.
+    pub rank: u32,
+    /// The next slot.
+    pub slot: u32,
+    /// The trajectory's number.
+    pub ix: u32,
+}
+
+/// A child that passed: what it stands for, its noisy count, and the items that are below it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sprout {
+    /// Place and slot.
+    pub doublet: Doublet,
+    /// Noisy count, at least the threshold.
+    pub noisy: u64,
+    /// From this item on …
+    pub from: u32,
+    /// … up to but without this one.
+    pub to: u32,
+}
+
+/// How an engine splits one node: the only thing the engines differ in.
+pub trait Splitter: Sync {
+    /// The rank of a station in the engine's location taxonomy.
+    fn rank(&self, station: u32) -> u32;
+
+    /// Splits a node whose path ends in slot `min_slot`; pushes what passes. `items` may be reordered.
+    fn split(
+        &self,
+        items: &mut [Item],
+        min_slot: u32,
+        noise: &mut impl super::noise::Noise,
+        sprouts: &mut Vec<Sprout>,
+    );
+}
+
+/// One node of a grown tree.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Node {
+    /// The parent's place in the level above; 0 at the first level.
+    pub parent: u32,
+    /// Place and slot.
+    pub doublet: Doublet,
+    /// Noisy count.
+    pub noisy: u64,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+//! Bytes become taps or counted rejects.
+//!
+//! In → out: one record (a message, or a line of a file) → [`Tap`](crate::passenger::Tap) or
+//!   [`Reject`](crate::model::Reject).
+//! Promises: I-1 a card id is hashed under its window's key at once and goes no further; I-2 a bad record
+//!   never stops the work; I-3 every reject has a reason from a closed list.
+//! Refuses: a file whose header lacks the configured columns.
+//! Why: a bad tap is data, not an error.
+
+mod csv_line;
+mod decode;
+mod file;
+mod json_line;
+mod time;
+
+pub use decode::{Decoded, Decoder, Fields, Format, Settings};
+pub use file::{Harvest, read_file};
+
+use crate::model::{Kind, Reject};
+
+/// Longest record that can be a tap. Longer ones are counted, not held.
+pub const RECORD_BYTES_MAX: usize = 64 * 1024;
+
+/// Why a file cannot be read at all.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Not there, or not ours to read.
+    #[error("cannot open {path}: {error}")]
+    Open {
+        /// Which file.
+        path: String,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// Failed half way.
+    #[error("reading {path} failed: {error}")]
+    Read {
+        /// Which file.
+        path: String,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// The header does not have what the configuration names.
+    #[error(
+        "{path} has no column {missing}; its header is {found:?} (set feed.fields to the names it uses)"
+    )]
+    Header {
+        /// Which file.
+        path: String,
+        /// Columns that are not there.
+        missing: String,
+        /// The header line.
+        found: String,
+    },
+}
+
+impl Error {
+    /// Whose fault it is.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Open { .. } | Self::Header { .. } => Kind::Config,
+            Self::Read { .. } => Kind::External,
+        }
+    }
+}
+
+/// How many taps were taken and how many records were not, by reason.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Taps that count (duplicates still among them).
+    pub taps: u64,
+    rejects: [u64; Reject::ALL.len()],
+}
+
+impl Counts {
+    /// One more reject.
+    pub fn reject(&mut self, reason: Reject) {
+        self.rejects[reason as usize] += 1;
+    }
+
+    /// Rejects by reason, all reasons in order.
+    pub fn rejects(&self) -> impl Iterator<Item = (Reject, u64)> {
+        Reject::ALL.into_iter().zip(self.rejects)
+    }
+
+    /// All rejects.
+    pub fn n_rejects(&self) -> u64 {
+        self.rejects.iter().sum()
+    }
+
+    /// Adds another worker's counts.
+    pub fn add(&mut self, other: &Self) {
+        self.taps += other.taps;
+        for (mine, theirs) in self.rejects.iter_mut().zip(other.rejects) {
+            *mine += theirs;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

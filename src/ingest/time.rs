@@ -1,0 +1,225 @@
+//! When was a tap? RFC 3339, epoch seconds or milliseconds, or a local time in the feed's zone.
+
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
+
+use crate::model::Reject;
+
+const DAY_SECS: i64 = 86_400;
+const DAYS_CACHED: usize = 64;
+
+/// Reads times. Remembers the offset of days without a clock change, which is nearly all of them.
+#[derive(Clone, Debug)]
+pub(super) struct TimeReader {
+    zone: Option<TimeZone>,
+    /// By day modulo the size: the civil day since 1970 and its offset in seconds.
+    days: [Option<(i64, i64)>; DAYS_CACHED],
+}
+
+impl TimeReader {
+    /// Local times are read in this zone; without one they are rejects.
+    pub(super) fn new(zone: Option<TimeZone>) -> Self {
+        Self { zone, days: [None; DAYS_CACHED] }
+    }
+
+    pub(super) fn read(&mut self, text: &str) -> Result<Timestamp, Reject> {
+        if let Some(secs) = plain_civil_secs(text.as_bytes()) {
+            return self.local(secs, 0);
+        }
+        if text.starts_with(|c: char| c.is_ascii_digit() || c == '-')
+            && text.bytes().skip(1).all(|b| b.is_ascii_digit() || b == b'.')
+        {
+            return epoch(text).ok_or(Reject::BadTime);
+        }
+        if let Ok(instant) = text.parse::<Timestamp>() {
+            return Ok(instant);
+        }
+        // A date alone is no time of day.
+        let civil: DateTime = match text.len() {
+            14.. => text.parse().map_err(|_| Reject::BadTime)?,
+            _ => return Err(Reject::BadTime),
+        };
+        let instant = Offset::UTC.to_timestamp(civil).map_err(|_| Reject::BadTime)?;
+        self.local(instant.as_second(), instant.subsec_nanosecond())
+    }
+
+    /// A civil time, as seconds of a clock that never changes.
+    fn local(&mut self, civil_secs: i64, nanos: i32) -> Result<Timestamp, Reject> {
+        let zone = self.zone.as_ref().ok_or(Reject::NoZone)?;
+        let day = civil_secs.div_euclid(DAY_SECS);
+        let place = usize::try_from(day.rem_euclid(DAYS_CACHED as i64)).expect("below the size");
+        if let Some((cached, offset)) = self.days[place]
+            && cached == day
+        {
+            return instant(civil_secs - offset, nanos);
+        }
+        if let Some(offset) = steady_offset(zone, day) {
+            self.days[place] = Some((day, offset));
+            return instant(civil_secs - offset, nanos);
+        }
+        let civil = Offset::UTC.to_datetime(instant(civil_secs, nanos)?);
+        match zone.to_ambiguous_timestamp(civil).offset() {
+            AmbiguousOffset::Unambiguous { offset } => {
+                offset.to_timestamp(civil).map_err(|_| Reject::BadTime)
+            }
+            AmbiguousOffset::Gap { .. } => Err(Reject::TimeSkipped),
+            AmbiguousOffset::Fold { .. } => Err(Reject::TimeRepeated),
+        }
+    }
+}
+
+fn instant(secs: i64, nanos: i32) -> Result<Timestamp, Reject> {
+    Timestamp::new(secs, nanos).map_err(|_| Reject::BadTime)
+}
+
+/// The offset of a civil day, if one offset holds from an hour before it to an hour after it.
+fn steady_offset(zone: &TimeZone, day: i64) -> Option<i64> {
+    let midnight = Offset::UTC.to_datetime(Timestamp::from_second(day * DAY_SECS).ok()?);
+    let AmbiguousOffset::Unambiguous { offset } = zone.to_ambiguous_timestamp(midnight).offset()
+    else {
+        return None;
+    };
+    let start = offset.to_timestamp(midnight).ok()?.as_second() - 3_600;
+    let start_instant = Timestamp::from_second(start).ok()?;
+    let change = zone.following(start_instant).next();
+    let steady =
+        change.is_none_or(|change| change.timestamp().as_second() > start + DAY_SECS + 7_200);
+    (steady && zone.to_offset(start_instant) == offset).then(|| i64::from(offset.seconds()))
+}
+
+/// `2015-11-09T07:12:33` or with a space, the form nearly every file has: read by hand, as civil seconds.
+fn plain_civil_secs(text: &[u8]) -> Option<i64> {
+    if text.len() != 19
+        || text[4] != b'-'
+        || text[7] != b'-'
+        || !matches!(text[10], b'T' | b' ')
+        || text[13] != b':'
+        || text[16] != b':'
+    {
+        return None;
+    }
+    let number = |from: usize, to: usize| {
+        text[from..to].iter().try_fold(0_i64, |sum, digit| {
+            digit.is_ascii_digit().then(|| sum * 10 + i64::from(digit - b'0'))
+        })
+    };
+    let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
+    let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let last = match month {
+        2 => 28 + i64::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => return None,
+    };
+    if year < 1 || day < 1 || day > last || hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    Some(days_from_civil(year, month, day) * DAY_SECS + hour * 3_600 + minute * 60 + second)
+}
+
+/// Days since 1970-01-01 in the proleptic Gregorian calendar (Hinnant, "chrono-compatible low-level date
+/// algorithms"): years begin in March, so that the leap day comes last.
+fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+    let year = year - i64::from(month <= 2);
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+}
+
+/// Seconds (up to 11 digits) or milliseconds (12 to 14) since 1970, with a fraction if there is one.
+fn epoch(text: &str) -> Option<Timestamp> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let number: i64 = whole.parse().ok()?;
+    match whole.trim_start_matches('-').len() {
+        12..=14 => Timestamp::from_millisecond(number).ok(),
+        1..=11 => {
+            if !fraction.bytes().all(|b| b.is_ascii_digit()) {
+                return None;
+            }
+            let millis: i64 = format!("{fraction:0<3}")[..3].parse().ok()?;
+            let sign = if whole.starts_with('-') { -1 } else { 1 };
+            Timestamp::from_millisecond(number.checked_mul(1_000)? + sign * millis).ok()
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(zone: Option<&str>, text: &str) -> Result<String, Reject> {
+        let zone = zone.map(|name| TimeZone::get(name).unwrap());
+        TimeReader::new(zone).read(text).map(|instant| instant.to_string())
+    }
+
+    #[test]
+    fn every_documented_form_is_read() {
+        let noon = Ok("2015-11-09T13:00:00Z".to_owned());
+        let mexico = Some("America/Mexico_City");
+        assert_eq!(read(None, "2015-11-09T13:00:00Z"), noon);
+        assert_eq!(read(None, "2015-11-09T07:00:00-06:00"), noon);
+        assert_eq!(read(None, "2015-11-09 07:00:00-06:00"), noon);
+        assert_eq!(read(None, "1447074000"), noon);
+        assert_eq!(read(None, "1447074000000"), noon);
+        assert_eq!(read(None, "1447074000.0"), noon);
+        assert_eq!(read(mexico, "2015-11-09T07:00:00"), noon);
+        assert_eq!(read(mexico, "2015-11-09 07:00"), noon);
+        assert_eq!(
+            read(mexico, "2015-11-09T07:00:00.250"),
+            Ok("2015-11-09T13:00:00.25Z".to_owned())
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_rejected_for_its_reason() {
+        let toronto = Some("America/Toronto");
+        assert_eq!(read(None, "2015-11-09T07:00:00"), Err(Reject::NoZone));
+        assert_eq!(read(toronto, "2024-03-10T02:30:00"), Err(Reject::TimeSkipped));
+        assert_eq!(read(toronto, "2024-11-03T01:30:00"), Err(Reject::TimeRepeated));
+        assert_eq!(
+            read(toronto, "2024-11-03T01:30:00-05:00").as_deref(),
+            Ok("2024-11-03T06:30:00Z")
+        );
+        for bad in [
+            "",
+            "yesterday",
+            "2015-11-09",
+            "2015-13-09T07:00:00",
+            "2015-02-29T07:00:00",
+            "-",
+            "1.2.3",
+            "999999999999999999999",
+            "2015-11-09T25:00:00",
+            "--5",
+            "2015-11-09T07:00:00+99:00",
+        ] {
+            assert_eq!(read(toronto, bad), Err(Reject::BadTime), "{bad:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_quick_way_agrees_with_the_calendar_library(
+            secs in 0_i64..4_000_000_000,
+            zone in prop::sample::select(vec!["America/Toronto", "Australia/Lord_Howe", "Asia/Shanghai", "Europe/Dublin"]),
+        ) {
+            let zone = TimeZone::get(zone).unwrap();
+            let mut reader = TimeReader::new(Some(zone.clone()));
+            let civil = Offset::UTC.to_datetime(Timestamp::from_second(secs).unwrap());
+            let text = civil.strftime("%Y-%m-%dT%H:%M:%S").to_string();
+            let expected = match zone.to_ambiguous_timestamp(civil).offset() {
+                AmbiguousOffset::Unambiguous { offset } => Ok(offset.to_timestamp(civil).unwrap()),
+                AmbiguousOffset::Gap { .. } => Err(Reject::TimeSkipped),
+                AmbiguousOffset::Fold { .. } => Err(Reject::TimeRepeated),
+            };
+            prop_assert_eq!(reader.read(&text), expected);
+            prop_assert_eq!(reader.read(&text), expected);
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! The ledger's arithmetic: what was booked, and what a request may cost. Pure; no I/O, no floats.
+
+use jiff::Timestamp;
+
+use super::record::Record;
+use super::{Before, Refusal, Repeat, Request, Reservation, Settings, record};
+use crate::model::{Cost, Digest, Mac, MicroEpsilon, WindowId};
+
+/// One reservation with what became of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// What was booked.
+    pub reservation: Reservation,
+    /// For which feed.
+    pub feed: String,
+    /// The window's first instant.
+    pub start: Timestamp,
+    /// The instant after its last.
+    pub end: Timestamp,
+    /// The release's digest, once it is in place.
+    pub settled: Option<Digest>,
+}
+
+/// What the book says to a request.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Verdict {
+    /// The very same release was booked before; nothing to pay.
+    Known(Reservation, Before),
+    /// To be paid for now.
+    Pay,
+    /// Not allowed.
+    Refuse(Refusal),
+}
+
+/// Everything ever booked, in order.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Book {
+    entries: Vec<Entry>,
+    n_records: u64,
+    made: String,
+}
+
+impl Book {
+    /// All reservations, oldest first.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// How many records were applied.
+    pub fn n_records(&self) -> u64 {
+        self.n_records
+    }
+
+    /// When the ledger was made.
+    pub fn made(&self) -> &str {
+        &self.made
+    }
+
+    /// The feed it serves; set by its first reservation.
+    pub fn feed(&self) -> Option<&str> {
+        self.entries.first().map(|entry| entry.feed.as_str())
+    }
+
+    /// Everything ever reserved. What was reserved and never settled counts: its noise may have been seen.
+    pub fn spent(&self) -> MicroEpsilon {
+        self.entries
+            .iter()
+            .map(|entry| entry.reservation.cost.epsilon())
+            .fold(MicroEpsilon::default(), |sum, cost| {
+                sum.checked_add(cost).expect("L-3: caps keep the sum inside 64 bits")
+            })
+    }
+
+    /// Takes the next authentic record.
+    pub(super) fn apply(&mut self, record: &Record) -> Result<(), String> {
+        let sequence = self.n_records;
+        match record {
+            Record::Genesis(genesis) => {
+                if sequence != 0 {
+                    return Err("a second opening record".to_owned());
+                }
+                if genesis.version != 1 {
+                    return Err(format!("its form is version {}, not 1", genesis.version));
+                }
+                self.made.clone_from(&genesis.made);
+            }
+            _ if sequence == 0 => return Err("the opening record is missing".to_owned()),
+            Record::Reserved { .. } => self.entries.push(entry(sequence, record)?),
+            Record::Settled { reserved, release } => {
+                let release = record::digest(release)?;
+                let entry = self
+                    .entries
+                    .iter_mut()
+                    .rfind(|entry| entry.reservation.sequence == *reserved)
+                    .ok_or("it settles what was never reserved")?;
+                if entry.settled.is_some() {
+                    return Err("it settles a release twice".to_owned());
+                }
+                entry.settled = Some(release);
+            }
+        }
+        self.n_records += 1;
+        Ok(())
+    }
+
+    /// Decides about a request.
+    pub(super) fn decide(&self, request: &Request, settings: &Settings) -> Verdict {
+        if let Some(entry) = self.entries.iter().find(|entry| is_same(&entry.reservation, request))
+        {
+            let before = entry.settled.map_or(Before::Reserved, Before::Settled);
+            return Verdict::Known(entry.reservation.clone(), before);
+        }
+        if settings.repeat == Repeat::Refuse
+            && let Some(refusal) = self.overlap(request)
+        {
+            return Verdict::Refuse(refusal);
+        }
+        let asked = request.cost.epsilon();
+        for (cap, spent, limit) in self.caps(request, settings) {
+            if spent.checked_add(asked).is_none_or(|sum| sum > limit) {
+                return Verdict::Refuse(Refusal::Cap { cap, spent, asked, limit });
+            }
+        }
+        Verdict::Pay
+    }
+
+    fn overlap(&self, request: &Request) -> Option<Refusal> {
+        let (start, end) = (request.window.start(), request.window.end());
+        let entry = self.entries.iter().find(|entry| entry.start < end && start < entry.end)?;
+        Some(if (entry.start, entry.end) == (start, end) {
+            Refusal::Repeat {
+                what: if entry.reservation.configuration == request.configuration {
+                    "other taps"
+                } else {
+                    "another configuration"
+                },
+            }
+        } else {
+            Refusal::Overlap { other: format!("{} to {}", entry.start, entry.end) }
+        })
+    }
+
+    /// Every cap that binds: its name, what is spent under it, its limit.
+    fn caps(
+        &self,
+        request: &Request,
+        settings: &Settings,
+    ) -> Vec<(&'static str, MicroEpsilon, MicroEpsilon)> {
+        let mut caps = Vec::new();
+        if let Some(limit) = settings.lifetime {
+            caps.push(("budget.lifetime", self.spent(), limit));
+        }
+        if let Some(horizon) = settings.horizon {
+            // Any run of so many windows that contains this one: the fullest of them binds.
+            let spent = (0..i64::from(horizon.windows))
+                .filter_map(|back| {
+                    let first = WindowId::new(request.window.id().number() - back);
+                    settings.calendar.stretch(first, horizon.windows)
+                })
+                .map(|(start, end)| self.spent_between(start, end))
+                .max()
+                .unwrap_or_default();
+            caps.push(("budget.horizon", spent, horizon.cap));
+        }
+        caps
+    }
+
+    fn spent_between(&self, start: Timestamp, end: Timestamp) -> MicroEpsilon {
+        self.entries.iter().filter(|entry| entry.start < end && start < entry.end).fold(
+            MicroEpsilon::default(),
+            |sum, entry| {
+                sum.checked_add(entry.reservation.cost.epsilon())
+                    .expect("L-3: caps keep the sum inside 64 bits")
+            },
+        )
+    }
+}
+
+fn is_same(reservation: &Reservation, request: &Request) -> bool {
+    reservation.window == request.window.id()
+        && reservation.batch == request.batch
+        && reservation.configuration == request.configuration
+        && reservation.cost == request.cost
+}
+
+/// The record that books a request.
+pub(super) fn reserved(feed: &str, request: &Request) -> Record {
+    Record::Reserved {
+        feed: feed.to_owned(),
+        window: request.window.id().number(),
+        start: request.window.start().to_string(),
+        end: request.window.end().to_string(),
+        batch: request.batch.to_string(),
+        configuration: request.configuration.to_string(),
+        epsilon_micro: request.cost.epsilon().micro(),
+    }
+}
+
+fn entry(sequence: u64, record: &Record) -> Result<Entry, String> {
+    let Record::Reserved { feed, window, start, end, batch, configuration, epsilon_micro } = record
+    else {
+        unreachable!("called for reservations only");
+    };
+    let instant =
+        |text: &str| text.parse::<Timestamp>().map_err(|_| "a time is not RFC 3339".to_owned());
+    if MicroEpsilon::MAX < MicroEpsilon::new(*epsilon_micro) {
+        return Err("a price beyond every budget".to_owned());
+    }
+    Ok(Entry {
+        reservation: Reservation {
+            sequence,
+            window: WindowId::new(*window),
+            batch: Mac::from_hex(batch).ok_or("a MAC is not 64 hexadecimal digits")?,
+            configuration: record::digest(configuration)?,
+            cost: Cost::differential(MicroEpsilon::new(*epsilon_micro)),
+        },
+        feed: feed.clone(),
+        start: instant(start)?,
+        end: instant(end)?,
+        settled: None,
+    })
+}

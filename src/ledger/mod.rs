@@ -1,0 +1,273 @@
+//! The ledger books the price of a release durably and hands out one [`Permit`] for it.
+//!
+//! In → out: a [`Request`] → a [`Permit`] or a [`Refusal`]; later the release's digest → Settled.
+//! Promises: L-1 Reserved is durable before a permit exists; L-2 one permit, one release; L-3 caps hold
+//!   over everything ever reserved; L-4 the same window, batch and configuration cost nothing again;
+//!   L-5 a broken chain stops everything.
+//! Refuses: repeats with other data or configuration, overlapping windows, whatever exceeds a cap.
+//! Why: publishing a window twice with different noise spends its budget twice, whoever reads it.
+
+mod book;
+mod journal;
+mod record;
+
+pub use book::{Book, Entry};
+pub use journal::{Journal, Tail};
+pub use record::{Genesis, Record};
+
+use crate::model::{Calendar, Cost, Digest, Kind, Mac, MicroEpsilon, Window, WindowId};
+
+/// What somebody wants to release.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The window.
+    pub window: Window,
+    /// MAC of its canonical batch.
+    pub batch: Mac,
+    /// Digest of the configuration.
+    pub configuration: Digest,
+    /// The engine's price.
+    pub cost: Cost,
+}
+
+/// What was booked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reservation {
+    /// The number of the Reserved record.
+    pub sequence: u64,
+    /// The window.
+    pub window: WindowId,
+    /// MAC of its canonical batch.
+    pub batch: Mac,
+    /// Digest of the configuration.
+    pub configuration: Digest,
+    /// The price.
+    pub cost: Cost,
+}
+
+/// The right to make one release. Only the ledger makes it; an engine uses it up.
+///
+/// ```compile_fail
+/// fn forge(reservation: tapveil::ledger::Reservation) -> tapveil::ledger::Permit {
+///     tapveil::ledger::Permit { reservation }
+/// }
+/// ```
+/// ```compile_fail
+/// fn twice(permit: tapveil::ledger::Permit) -> [tapveil::ledger::Permit; 2] {
+///     [permit.clone(), permit]
+/// }
+/// ```
+#[derive(Debug)]
+pub struct Permit {
+    reservation: Reservation,
+}
+
+impl Permit {
+    /// Uses the permit up. For the engines only.
+    pub(crate) fn redeem(self) -> Reservation {
+        self.reservation
+    }
+
+    /// A permit that no ledger booked, for tests of engines inside this crate.
+    #[cfg(test)]
+    pub(crate) fn unbooked(request: &Request) -> Self {
+        Self { reservation: Reservation::of(u64::MAX, request) }
+    }
+}
+
+impl Reservation {
+    fn of(sequence: u64, request: &Request) -> Self {
+        Self {
+            sequence,
+            window: request.window.id(),
+            batch: request.batch,
+            configuration: request.configuration,
+            cost: request.cost,
+        }
+    }
+}
+
+/// What the ledger says to a request.
+#[derive(Debug)]
+pub enum Outcome {
+    /// Booked, or booked before: go on.
+    Granted {
+        /// The right to release.
+        permit: Permit,
+        /// What was booked before for the very same release, if anything.
+        before: Before,
+    },
+    /// Nothing may be released.
+    Refused(Refusal),
+}
+
+/// What the ledger already held about a granted request.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Before {
+    /// Nothing: it was paid for now.
+    Nothing,
+    /// Reserved, not settled: an earlier run died on the way. Free.
+    Reserved,
+    /// Settled with this digest: the same bytes will be written again. Free.
+    Settled(Digest),
+}
+
+/// Why nothing may be released. An outcome, not an error.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Refusal {
+    /// The window has a release.
+    #[error(
+        "the window was paid for already, with {what}; releasing it again would spend its budget twice \
+         (budget.repeat = \"pay\" allows it at full price)"
+    )]
+    Repeat {
+        /// What differs.
+        what: &'static str,
+    },
+    /// Another window covers part of the same time.
+    #[error(
+        "the window overlaps one that was paid for already ({other}); the same taps would be released \
+         twice (budget.repeat = \"pay\" allows it at full price)"
+    )]
+    Overlap {
+        /// The other window's start and end.
+        other: String,
+    },
+    /// Above a cap.
+    #[error("{cap} would be exceeded: {spent} spent, {asked} asked, cap {limit}")]
+    Cap {
+        /// Which cap, as the configuration calls it.
+        cap: &'static str,
+        /// Spent under it.
+        spent: MicroEpsilon,
+        /// Asked now.
+        asked: MicroEpsilon,
+        /// The cap.
+        limit: MicroEpsilon,
+    },
+}
+
+impl Refusal {
+    /// A word for metrics and machines.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Repeat { .. } => "repeat",
+            Self::Overlap { .. } => "overlap",
+            Self::Cap { .. } => "cap",
+        }
+    }
+}
+
+/// What is done with a window that was paid for already.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Repeat {
+    /// Refuse anything but the very same release.
+    Refuse,
+    /// Allow another one at full price.
+    Pay,
+}
+
+/// The caps. All in micro-ε, all optional; what is absent does not bind.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The feed this ledger serves.
+    pub feed: String,
+    /// The windows the horizon is counted in.
+    pub calendar: Calendar,
+    /// Cap over everything.
+    pub lifetime: Option<MicroEpsilon>,
+    /// Cap over any so many windows in a row.
+    pub horizon: Option<Horizon>,
+    /// What a second release of a window needs.
+    pub repeat: Repeat,
+}
+
+/// A rolling cap.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Horizon {
+    /// So many windows in a row.
+    pub windows: u32,
+    /// May cost so much together.
+    pub cap: MicroEpsilon,
+}
+
+/// Why the ledger cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No file.
+    #[error(
+        "the ledger {path} does not exist; a new one would forget what was spent. For a new feed make one \
+         with `tapveil init DIR`, otherwise bring the old one back"
+    )]
+    Missing {
+        /// Where it should be.
+        path: String,
+    },
+    /// Somebody else has it open.
+    #[error("the ledger {path} is in use by another tapveil; wait until it has finished")]
+    Busy {
+        /// Where it is.
+        path: String,
+    },
+    /// The disk.
+    #[error("the ledger {path}: {error}")]
+    Io {
+        /// Where it is.
+        path: String,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// Made for another feed.
+    #[error("the ledger {path} belongs to feed {found:?}, not to {expected:?} (feed.id)")]
+    OtherFeed {
+        /// Where it is.
+        path: String,
+        /// The feed in its first record.
+        found: String,
+        /// The feed of the configuration.
+        expected: String,
+    },
+    /// Made with another secret.
+    #[error(
+        "the ledger {path} was not made with this secret (secret.file); bring the right one back"
+    )]
+    OtherSecret {
+        /// Where it is.
+        path: String,
+    },
+    /// A record is not what was written.
+    #[error(
+        "the ledger {path} is broken at record {sequence}: {what}. Nothing is released. Bring back a good \
+         copy; see `tapveil ledger verify`"
+    )]
+    Broken {
+        /// Where it is.
+        path: String,
+        /// Which record.
+        sequence: u64,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+impl Error {
+    /// Whose fault it is.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Missing { .. } | Self::OtherFeed { .. } | Self::OtherSecret { .. } => {
+                Kind::Config
+            }
+            Self::Busy { .. } | Self::Io { .. } => Kind::External,
+            Self::Broken { .. } => Kind::Broken,
+        }
+    }
+}
+
+/// Where prices are booked: a file journal here, a Kafka topic beside it.
+pub trait Ledger {
+    /// Books a request durably, or refuses it.
+    fn reserve(&mut self, request: &Request) -> Result<Outcome, Error>;
+
+    /// Notes durably that the release is in place.
+    fn settle(&mut self, reservation: &Reservation, release: &Digest) -> Result<(), Error>;
+}

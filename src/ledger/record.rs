@@ -1,0 +1,151 @@
+//! One record of the ledger as a line of text, chained by a MAC to the one before.
+//!
+//! A line is a JSON object whose last member is `mac`; the MAC covers the bytes before that member and the
+//! MAC of the line before. So a record cannot be changed, dropped from the middle, added or reordered
+//! without the secret.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{Digest, Mac};
+use crate::secret::LedgerKey;
+
+/// What the chain begins with, before any record.
+pub(super) fn chain_start() -> Mac {
+    Mac::from_bytes([0; 32])
+}
+
+/// The first record.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Genesis {
+    /// The form of the records below.
+    pub version: u32,
+    /// When the ledger was made, RFC 3339.
+    pub made: String,
+}
+
+/// One record.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "record", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Record {
+    /// Opens the ledger; its MAC shows whether the secret is the right one.
+    Genesis(Genesis),
+    /// A price is booked. Durable before noise is drawn.
+    Reserved {
+        /// The feed.
+        feed: String,
+        /// The window's number.
+        window: i64,
+        /// Its first instant.
+        start: String,
+        /// The instant after its last.
+        end: String,
+        /// MAC of the canonical batch.
+        batch: String,
+        /// Digest of the configuration.
+        configuration: String,
+        /// The price.
+        epsilon_micro: u64,
+    },
+    /// The release of a reservation is in place.
+    Settled {
+        /// The sequence number of the Reserved record.
+        reserved: u64,
+        /// Digest of the release's rows.
+        release: String,
+    },
+}
+
+impl Record {
+    /// The line for this record, with its MAC and a line feed, and the MAC itself.
+    pub(super) fn to_line(&self, sequence: u64, previous: &Mac, key: &LedgerKey) -> (String, Mac) {
+        let body = serde_json::to_string(self).expect("plain strings and numbers always serialize");
+        let open = format!("{{\"sequence\":{sequence},{}", &body[1..body.len() - 1]);
+        let mac = key.chain(previous, open.as_bytes());
+        (format!("{open},\"mac\":\"{mac}\"}}\n"), mac)
+    }
+
+    /// Reads a line (without its line feed) back, if it is what this key wrote at this place.
+    pub(super) fn from_line(
+        line: &[u8],
+        sequence: u64,
+        previous: &Mac,
+        key: &LedgerKey,
+    ) -> Result<(Self, Mac), Fault> {
+        const MAC_MEMBER: usize = ",\"mac\":\"".len() + 64 + "\"}".len();
+        let text = std::str::from_utf8(line).map_err(|_| Fault::NotARecord)?;
+        let cut = text.len().checked_sub(MAC_MEMBER).ok_or(Fault::NotARecord)?;
+        let (open, member) = text.split_at_checked(cut).ok_or(Fault::NotARecord)?;
+        let mac = member
+            .strip_prefix(",\"mac\":\"")
+            .and_then(|rest| rest.strip_suffix("\"}"))
+            .and_then(Mac::from_hex)
+            .ok_or(Fault::NotARecord)?;
+        if key.chain(previous, open.as_bytes()) != mac {
+            return Err(Fault::WrongMac);
+        }
+        let rest = open
+            .strip_prefix(&format!("{{\"sequence\":{sequence},"))
+            .ok_or(Fault::WrongSequence)?;
+        let record =
+            serde_json::from_str(&format!("{{{rest}}}")).map_err(|_| Fault::UnknownRecord)?;
+        Ok((record, mac))
+    }
+}
+
+/// What is wrong with a line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub(super) enum Fault {
+    #[error("it is not a ledger record")]
+    NotARecord,
+    #[error("its MAC does not fit: it was changed, or records before it are missing")]
+    WrongMac,
+    #[error("its sequence number is not the next one")]
+    WrongSequence,
+    #[error(
+        "it is authentic but unknown to this version of tapveil; use the version that wrote it"
+    )]
+    UnknownRecord,
+}
+
+/// A digest read from an authentic record.
+pub(super) fn digest(text: &str) -> Result<Digest, String> {
+    Digest::from_hex(text).ok_or_else(|| "a digest is not 64 hexadecimal digits".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::secret::Secret;
+
+    fn key() -> LedgerKey {
+        Secret::from_bytes(&[3; 32]).unwrap().ledger_key()
+    }
+
+    fn settled() -> Record {
+        Record::Settled { reserved: 1, release: Digest::of(b"r").to_string() }
+    }
+
+    #[test]
+    fn a_record_reads_back_at_its_own_place_only() {
+        let (line, mac) = settled().to_line(2, &chain_start(), &key());
+        let line = line.trim_end().as_bytes();
+        let (back, same) = Record::from_line(line, 2, &chain_start(), &key()).unwrap();
+        assert_eq!((back, same), (settled(), mac));
+        let elsewhere = Record::from_line(line, 3, &chain_start(), &key());
+        assert_eq!(elsewhere, Err(Fault::WrongSequence));
+        assert_eq!(Record::from_line(line, 2, &mac, &key()), Err(Fault::WrongMac));
+    }
+
+    #[test]
+    fn every_changed_byte_is_noticed() {
+        let (line, _) = settled().to_line(2, &chain_start(), &key());
+        let line = line.trim_end().as_bytes();
+        for at in 0..line.len() {
+            let mut changed = line.to_vec();
+            changed[at] ^= 1;
+            assert!(Record::from_line(&changed, 2, &chain_start(), &key()).is_err(), "byte {at}");
+        }
+        assert!(Record::from_line(b"", 2, &chain_start(), &key()).is_err());
+        assert!(Record::from_line("ü".repeat(60).as_bytes(), 2, &chain_start(), &key()).is_err());
+    }
+}

@@ -1,0 +1,333 @@
+//! Which windows exist, and which one an instant belongs to. Pure calendar arithmetic.
+//!
+//! Windows are counted in civil time from Monday 1970-01-05 at the service day's start, so that a daily
+//! window begins at 04:00 local in summer and in winter. A civil time that a clock change skips stands for
+//! the moment of the change, one that it repeats for the first of the two. So the windows cover every
+//! instant exactly once, a day with a clock change has 23 or 25 hours, and a short window that falls into
+//! the skipped hour does not exist. Slots are counted in elapsed time from the window's start: a 25-hour
+//! day has 25 hourly slots.
+
+use std::fmt;
+
+use jiff::civil::{Date, DateTime};
+use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
+use jiff::{SignedDuration, Timestamp};
+
+/// Seconds from 1970-01-01 to Monday 1970-01-05, both civil.
+const FIRST_MONDAY_SECS: i64 = 4 * 86_400;
+const DAY_SECS: i64 = 86_400;
+
+/// The number of a window, counted from the one that begins on Monday 1970-01-05.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct WindowId(i64);
+
+impl WindowId {
+    /// The window with this number.
+    pub fn new(number: i64) -> Self {
+        Self(number)
+    }
+
+    /// Its number.
+    pub fn number(self) -> i64 {
+        self.0
+    }
+}
+
+/// Why a window length, a day start or a slot cannot be used.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum CalendarError {
+    /// Length outside 1 min … 31 d.
+    #[error("window.length is {0}s, but must lie between 1m and 31d")]
+    Length(i64),
+    /// Does not fit a day.
+    #[error("window.length is {0}s, but a length under a day must divide 24h")]
+    LengthDividesDay(i64),
+    /// Not whole days.
+    #[error("window.length is {0}s, but a length over a day must be whole days")]
+    LengthWholeDays(i64),
+    /// The slot does not divide the length.
+    #[error("window.slot is {slot_secs}s, which does not divide window.length, {length_secs}s")]
+    Slot {
+        /// The slot as configured.
+        slot_secs: i64,
+        /// The length as configured.
+        length_secs: i64,
+    },
+    /// The day start is not in a day.
+    #[error("window.day_start must lie between 00:00 and 23:59")]
+    DayStart,
+}
+
+/// Tumbling windows in a time zone. Cannot be built wrong.
+#[derive(Clone, Debug)]
+pub struct Calendar {
+    zone: TimeZone,
+    length_secs: i64,
+    day_start_secs: i64,
+    slot_secs: i64,
+}
+
+impl Calendar {
+    /// Checks the relations between the four numbers; gives all complaints at once.
+    pub fn new(
+        zone: TimeZone,
+        length_secs: i64,
+        day_start_secs: i64,
+        slot_secs: i64,
+    ) -> Result<Self, Vec<CalendarError>> {
+        let mut complaints = Vec::new();
+        if !(60..=31 * DAY_SECS).contains(&length_secs) {
+            complaints.push(CalendarError::Length(length_secs));
+        } else if length_secs < DAY_SECS && DAY_SECS % length_secs != 0 {
+            complaints.push(CalendarError::LengthDividesDay(length_secs));
+        } else if length_secs > DAY_SECS && length_secs % DAY_SECS != 0 {
+            complaints.push(CalendarError::LengthWholeDays(length_secs));
+        }
+        if slot_secs < 1 || length_secs % slot_secs != 0 {
+            complaints.push(CalendarError::Slot { slot_secs, length_secs });
+        }
+        if !(0..DAY_SECS).contains(&day_start_secs) {
+            complaints.push(CalendarError::DayStart);
+        }
+        if complaints.is_empty() {
+            Ok(Self { zone, length_secs, day_start_secs, slot_secs })
+        } else {
+            Err(complaints)
+        }
+    }
+
+    /// The zone the windows are counted in.
+    pub fn zone(&self) -> &TimeZone {
+        &self.zone
+    }
+
+    /// How many slots a window without a clock change has.
+    pub fn slots_nominal(&self) -> u32 {
+        u32::try_from(self.length_secs / self.slot_secs).expect("31 days of seconds fit in 32 bits")
+    }
+
+    /// A window's usual length.
+    pub fn length_secs(&self) -> i64 {
+        self.length_secs
+    }
+
+    /// The length of a slot.
+    pub fn slot_secs(&self) -> i64 {
+        self.slot_secs
+    }
+
+    /// When the service day begins, in seconds after midnight.
+    pub fn day_start_secs(&self) -> i64 {
+        self.day_start_secs
+    }
+
+    /// The window that holds this instant; `None` only at the ends of the calendar (year 9999).
+    pub fn window_at(&self, instant: Timestamp) -> Option<Window> {
+        let civil = self.zone.to_datetime(instant);
+        let mut number = (civil_secs(civil) - self.origin_secs()).div_euclid(self.length_secs);
+        // The civil time names the right window except around a clock change; walk to it from there.
+        while self.boundary(number)? > instant {
+            number -= 1;
+        }
+        while self.boundary(number + 1)? <= instant {
+            number += 1;
+        }
+        self.window(WindowId(number))
+    }
+
+    /// The window with this number; `None` if a clock change leaves it no time at all.
+    pub fn window(&self, id: WindowId) -> Option<Window> {
+        let start = self.boundary(id.0)?;
+        let end = self.boundary(id.0.checked_add(1)?)?;
+        if start >= end {
+            return None;
+        }
+        let millis = end.as_millisecond() - start.as_millisecond();
+        let slot_millis = self.slot_secs * 1_000;
+        Some(Window {
+            id,
+            start,
+            end,
+            start_civil: self.civil_boundary(id.0)?,
+            end_civil: self.civil_boundary(id.0 + 1)?,
+            zone: self.zone.clone(),
+            slot_millis,
+            n_slots: u32::try_from((millis + slot_millis - 1) / slot_millis).ok()?,
+        })
+    }
+
+    /// From the start of one window to the end of the `n`-th from it.
+    pub fn stretch(&self, first: WindowId, n: u32) -> Option<(Timestamp, Timestamp)> {
+        Some((self.boundary(first.0)?, self.boundary(first.0.checked_add(i64::from(n))?)?))
+    }
+
+    /// Every window that lies wholly inside the span, in order.
+    pub fn windows_within(&self, span: &Span) -> Vec<Window> {
+        let from = civil_secs(span.from) - self.origin_secs();
+        let to = civil_secs(span.to) - self.origin_secs();
+        let first = from.div_euclid(self.length_secs) + i64::from(from % self.length_secs != 0);
+        let past = to.div_euclid(self.length_secs);
+        (first..past).filter_map(|number| self.window(WindowId(number))).collect()
+    }
+
+    /// Reads `2015-11-09` (the service day's start on that date) or `2015-11-09T04:00`.
+    pub fn parse_moment(&self, text: &str) -> Option<DateTime> {
+        if let Ok(date) = text.parse::<Date>()
+            && text.len() <= 10
+        {
+            return civil_datetime(civil_secs(date.at(0, 0, 0, 0)) + self.day_start_secs);
+        }
+        if let Ok(instant) = text.parse::<Timestamp>() {
+            return Some(self.zone.to_datetime(instant));
+        }
+        text.parse::<DateTime>().ok()
+    }
+
+    fn origin_secs(&self) -> i64 {
+        FIRST_MONDAY_SECS + self.day_start_secs
+    }
+
+    fn civil_boundary(&self, number: i64) -> Option<DateTime> {
+        civil_datetime(number.checked_mul(self.length_secs)?.checked_add(self.origin_secs())?)
+    }
+
+    fn boundary(&self, number: i64) -> Option<Timestamp> {
+        first_instant_of(&self.zone, self.civil_boundary(number)?)
+    }
+}
+
+/// The instant at which clocks first show this civil time or a later one.
+fn first_instant_of(zone: &TimeZone, civil: DateTime) -> Option<Timestamp> {
+    match zone.to_ambiguous_timestamp(civil).offset() {
+        AmbiguousOffset::Unambiguous { offset } => offset.to_timestamp(civil).ok(),
+        AmbiguousOffset::Fold { before, .. } => before.to_timestamp(civil).ok(),
+        AmbiguousOffset::Gap { after, .. } => {
+            let just_before = after.to_timestamp(civil).ok()?;
+            zone.following(just_before).next().map(|change| change.timestamp())
+        }
+    }
+}
+
+fn civil_secs(civil: DateTime) -> i64 {
+    Offset::UTC.to_timestamp(civil).map_or(i64::MAX / 4, |instant| instant.as_second())
+}
+
+fn civil_datetime(secs: i64) -> Option<DateTime> {
+    Timestamp::from_second(secs).ok().map(|instant| Offset::UTC.to_datetime(instant))
+}
+
+/// From when to when windows exist, in the feed's civil time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Span {
+    /// The first moment.
+    pub from: DateTime,
+    /// The moment after the last.
+    pub to: DateTime,
+}
+
+/// One window: a stretch of time cut into slots.
+#[derive(Clone, Debug)]
+pub struct Window {
+    id: WindowId,
+    start: Timestamp,
+    end: Timestamp,
+    start_civil: DateTime,
+    end_civil: DateTime,
+    zone: TimeZone,
+    slot_millis: i64,
+    n_slots: u32,
+}
+
+impl Window {
+    /// Its number.
+    pub fn id(&self) -> WindowId {
+        self.id
+    }
+
+    /// The first instant.
+    pub fn start(&self) -> Timestamp {
+        self.start
+    }
+
+    /// The instant after the last.
+    pub fn end(&self) -> Timestamp {
+        self.end
+    }
+
+    /// How many slots it has; public, from the calendar alone.
+    pub fn n_slots(&self) -> u32 {
+        self.n_slots
+    }
+
+    /// The length of a slot.
+    pub fn slot_secs(&self) -> i64 {
+        self.slot_millis / 1_000
+    }
+
+    /// Milliseconds from the window's start, if the instant lies inside.
+    pub fn offset_millis(&self, instant: Timestamp) -> Option<u32> {
+        if instant < self.start || self.end <= instant {
+            return None;
+        }
+        // 31 days and a clock change are 2.7 thousand million milliseconds: 32 bits hold them.
+        u32::try_from(instant.as_millisecond() - self.start.as_millisecond()).ok()
+    }
+
+    /// The slot of a moment so many milliseconds after the start.
+    pub fn slot_at(&self, offset_millis: u32) -> u32 {
+        u32::try_from(i64::from(offset_millis) / self.slot_millis).expect("a quotient of 32 bits")
+    }
+
+    /// The instant a slot begins.
+    pub fn slot_start(&self, slot: u32) -> Timestamp {
+        self.start + SignedDuration::from_millis(self.slot_millis * i64::from(slot))
+    }
+
+    /// How a slot is written in a release: its start with offset, `2015-11-09T07:00-06:00`.
+    pub fn slot_label(&self, slot: u32) -> String {
+        let form = if self.slot_millis % 60_000 == 0 && self.start.as_second() % 60 == 0 {
+            "%Y-%m-%dT%H:%M%:z"
+        } else {
+            "%Y-%m-%dT%H:%M:%S%:z"
+        };
+        self.slot_start(slot).to_zoned(self.zone.clone()).strftime(form).to_string()
+    }
+
+    /// The directory name of its release, `20151109T0400_20151110T0400`.
+    pub fn name(&self) -> String {
+        format!("{}_{}", compact(self.start_civil), compact(self.end_civil))
+    }
+
+    /// The start with its offset, for people.
+    pub fn start_label(&self) -> String {
+        self.labelled(self.start)
+    }
+
+    /// The end with its offset, for people.
+    pub fn end_label(&self) -> String {
+        self.labelled(self.end)
+    }
+
+    /// The zone's name.
+    pub fn zone_name(&self) -> &str {
+        self.zone.iana_name().unwrap_or("UTC")
+    }
+
+    fn labelled(&self, instant: Timestamp) -> String {
+        instant.to_zoned(self.zone.clone()).strftime("%Y-%m-%dT%H:%M%:z").to_string()
+    }
+}
+
+impl fmt::Display for Window {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name())
+    }
+}
+
+fn compact(civil: DateTime) -> String {
+    civil.strftime("%Y%m%dT%H%M").to_string()
+}
+
+#[cfg(test)]
+#[path = "calendar_tests.rs"]
+mod tests;

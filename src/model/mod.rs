@@ -1,0 +1,54 @@
+//! Nouns that are safe outside the fence: stations, slots, taxonomies, windows, prices, digests.
+//!
+//! In → out: configuration and public files → values every room may hold.
+//! Promises: nothing here points at a person; every number with privacy meaning is an integer.
+//! Refuses: stations, durations and prices that cannot mean anything, with all complaints at once.
+//! Why: decision 0001 (one package, rooms in tap order).
+
+mod calendar;
+mod digest;
+mod price;
+mod reject;
+mod station;
+mod taxonomy;
+
+pub use calendar::{Calendar, CalendarError, Span, Window, WindowId};
+pub use digest::{Digest, Mac};
+pub use price::{Cost, MicroEpsilon, PriceError};
+pub use reject::Reject;
+pub use station::{Station, StationIx, Stations};
+pub use taxonomy::{Child, NodeIx, Taxonomy, TaxonomyError};
+
+use serde::Serialize;
+
+/// A place and a time: one station in one slot of a window.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Doublet {
+    /// Where, by position in the station list (ordered by id).
+    pub station: StationIx,
+    /// When, as a slot number counted from the window's start.
+    pub slot: u32,
+}
+
+/// What an engine looks at: places with their times, or places alone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Input {
+    /// Station and slot.
+    Doublets,
+    /// Station only.
+    Sequences,
+}
+
+/// Whose fault an error is, and so what the program does about it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Bad input data: count it and go on.
+    Input,
+    /// Bad usage or configuration: exit 2 before anything starts.
+    Config,
+    /// An outside system failed (disk, broker): retry, then stop with exit 3.
+    External,
+    /// An invariant fell: stop, release nothing.
+    Broken,
+}

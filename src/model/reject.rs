@@ -1,0 +1,116 @@
+//! Why a tap does not count: a closed list. A bad tap is not an error; it is counted and the work goes on.
+
+/// The reason a record does not become part of a trajectory.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Reject {
+    /// No bytes, or a tombstone.
+    Empty,
+    /// Longer than a tap can be.
+    TooLong,
+    /// Not UTF-8 text (Latin-1, binary).
+    NotUtf8,
+    /// Not the configured format.
+    Malformed,
+    /// Card, station or time is missing or empty.
+    MissingField,
+    /// The time cannot be read.
+    BadTime,
+    /// A local time, and the configuration names no zone.
+    NoZone,
+    /// A local time that a clock change skips.
+    TimeSkipped,
+    /// A local time that a clock change repeats.
+    TimeRepeated,
+    /// Not in the station list.
+    UnknownStation,
+    /// In no window of the configured range.
+    OutsideRange,
+    /// Further in the future than clocks may differ.
+    TooFarAhead,
+    /// Arrived after its window's deadline.
+    Late,
+    /// Has no arrival time from the broker.
+    NoArrivalTime,
+    /// Stamped in time, read after its window was sealed.
+    ArrivalAfterSeal,
+}
+
+impl Reject {
+    /// All reasons, in the order a tap meets them.
+    pub const ALL: [Self; 15] = [
+        Self::Empty,
+        Self::TooLong,
+        Self::NotUtf8,
+        Self::Malformed,
+        Self::MissingField,
+        Self::BadTime,
+        Self::NoZone,
+        Self::TimeSkipped,
+        Self::TimeRepeated,
+        Self::UnknownStation,
+        Self::OutsideRange,
+        Self::TooFarAhead,
+        Self::Late,
+        Self::NoArrivalTime,
+        Self::ArrivalAfterSeal,
+    ];
+
+    /// The metric label.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Empty => "empty",
+            Self::TooLong => "too_long",
+            Self::NotUtf8 => "not_utf8",
+            Self::Malformed => "malformed",
+            Self::MissingField => "missing_field",
+            Self::BadTime => "bad_time",
+            Self::NoZone => "no_zone",
+            Self::TimeSkipped => "time_skipped",
+            Self::TimeRepeated => "time_repeated",
+            Self::UnknownStation => "unknown_station",
+            Self::OutsideRange => "outside_range",
+            Self::TooFarAhead => "too_far_ahead",
+            Self::Late => "late",
+            Self::NoArrivalTime => "no_arrival_time",
+            Self::ArrivalAfterSeal => "arrival_after_seal",
+        }
+    }
+
+    /// One sentence for people, with the remedy where there is one.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::Empty => "the record is empty",
+            Self::TooLong => "the record is longer than 64 KiB",
+            Self::NotUtf8 => {
+                "the record is not UTF-8 text; convert the file (iconv -f latin1 -t utf8)"
+            }
+            Self::Malformed => "the record is not in the configured format (feed.format)",
+            Self::MissingField => "card, station or time is missing (feed.fields)",
+            Self::BadTime => "the time cannot be read; use RFC 3339, epoch seconds or milliseconds",
+            Self::NoZone => "the time has no zone; name the feed's zone (feed.time_zone)",
+            Self::TimeSkipped => "the local time does not exist: a clock change skips it",
+            Self::TimeRepeated => {
+                "the local time exists twice: a clock change repeats it; send an offset"
+            }
+            Self::UnknownStation => "the station is not in the station list",
+            Self::OutsideRange => "the tap lies outside the range of windows (--from, --to)",
+            Self::TooFarAhead => "the tap's time lies after its arrival (window.max_ahead)",
+            Self::Late => "the tap arrived after its window's deadline (window.grace)",
+            Self::NoArrivalTime => "the record has no arrival time from the broker",
+            Self::ArrivalAfterSeal => "the record was read after its window was sealed",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_reason_has_a_label_of_its_own() {
+        let labels: HashSet<_> = Reject::ALL.iter().map(|reason| reason.label()).collect();
+        assert_eq!(labels.len(), Reject::ALL.len());
+    }
+}

@@ -1,0 +1,164 @@
+//! The fence: nouns that point at a person. What is in here cannot be printed or serialized.
+//!
+//! In → out: a decoded record → [`Tap`] → [`Trajectories`], one per card and window.
+//! Promises: F-1 `Debug` shows nothing; F-2 no `Serialize`; F-3 a raw card id is never stored.
+//! Refuses: nothing; it only holds.
+//! Why: the compiler, not a reviewer, keeps passengers out of logs, manifests and pages.
+//!
+//! ```compile_fail
+//! fn publish<T: serde::Serialize>(_: T) {}
+//! fn leak(tap: tapveil::passenger::Tap) { publish(tap) }
+//! ```
+//! ```compile_fail
+//! fn leak(card: tapveil::passenger::CardKey) -> String { card.to_string() }
+//! ```
+
+use std::fmt;
+
+use crate::model::{Doublet, StationIx, WindowId};
+use crate::secret::CardHasher;
+
+/// A card inside one window: a keyed hash of its id. Another window knows it under another key.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CardKey([u64; 2]);
+
+impl CardKey {
+    /// Hashes a raw id; the id itself goes no further.
+    pub fn new(hasher: &CardHasher, card_id: &[u8]) -> Self {
+        Self(hasher.hash(card_id))
+    }
+
+    pub(crate) fn halves(self) -> [u64; 2] {
+        self.0
+    }
+}
+
+impl fmt::Debug for CardKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CardKey(***)")
+    }
+}
+
+/// One accepted tap. 24 bytes with its card, so that an open window costs no more than that per tap.
+/// The order is the canonical one: card, then time, then station id.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Stamp {
+    /// Whose.
+    pub(crate) card: CardKey,
+    /// Milliseconds after the window's start.
+    pub(crate) offset_millis: u32,
+    /// Where.
+    pub(crate) station: StationIx,
+}
+
+impl fmt::Debug for Stamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Stamp(***)")
+    }
+}
+
+/// A tap on its way into a window.
+#[derive(Clone, Copy)]
+pub struct Tap {
+    /// The window its event time lies in.
+    pub(crate) window: WindowId,
+    /// Card, time and place.
+    pub(crate) stamp: Stamp,
+}
+
+impl Tap {
+    /// A tap of a card at a station, so long after its window's start.
+    pub fn new(window: WindowId, card: CardKey, offset_millis: u32, station: StationIx) -> Self {
+        Self { window, stamp: Stamp { card, offset_millis, station } }
+    }
+
+    /// The window its event time lies in.
+    pub fn window(&self) -> WindowId {
+        self.window
+    }
+}
+
+impl fmt::Debug for Tap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Tap(***)")
+    }
+}
+
+/// All trajectories of a window, one per card, side by side in one list.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Trajectories {
+    cards: Vec<CardKey>,
+    doublets: Vec<Doublet>,
+    /// `ends[i]` is where trajectory `i` ends in `doublets`; it begins where the one before ends.
+    ends: Vec<u32>,
+}
+
+impl Trajectories {
+    /// Appends a card's trajectory.
+    ///
+    /// # Panics
+    /// Beyond 2³² doublets in one window, and when it is empty: both are broken promises of the caller.
+    pub(crate) fn push(&mut self, card: CardKey, doublets: impl IntoIterator<Item = Doublet>) {
+        let before = self.doublets.len();
+        self.doublets.extend(doublets);
+        assert!(before < self.doublets.len(), "F-4: a trajectory has at least one doublet");
+        self.cards.push(card);
+        self.ends.push(
+            u32::try_from(self.doublets.len()).expect("fewer than 2^32 doublets in a window"),
+        );
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Where trajectory `ix` begins and ends in [`Self::doublets`].
+    pub(crate) fn bounds(&self, ix: usize) -> (usize, usize) {
+        let start = if ix == 0 { 0 } else { self.ends[ix - 1] as usize };
+        (start, self.ends[ix] as usize)
+    }
+
+    /// One trajectory.
+    pub(crate) fn get(&self, ix: usize) -> &[Doublet] {
+        let (start, end) = self.bounds(ix);
+        &self.doublets[start..end]
+    }
+
+    /// All doublets, trajectory after trajectory.
+    pub(crate) fn doublets(&self) -> &[Doublet] {
+        &self.doublets
+    }
+
+    /// Each card with its trajectory.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (CardKey, &[Doublet])> {
+        self.cards.iter().enumerate().map(|(ix, &card)| (card, self.get(ix)))
+    }
+}
+
+impl fmt::Debug for Trajectories {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Trajectories(***)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::secret::Secret;
+
+    #[test]
+    fn debug_shows_nothing_of_a_passenger() {
+        let hasher = Secret::from_bytes(&[1; 32]).unwrap().card_key(WindowId::new(3));
+        let tap = Tap::new(WindowId::new(3), CardKey::new(&hasher, b"4711"), 77, StationIx(5));
+        let mut trajectories = Trajectories::default();
+        trajectories.push(tap.stamp.card, [Doublet { station: StationIx(5), slot: 2 }]);
+        let shown = format!("{tap:?} {:?} {:?} {trajectories:?}", tap.stamp, tap.stamp.card);
+        assert_eq!(shown, "Tap(***) Stamp(***) CardKey(***) Trajectories(***)");
+    }
+
+    #[test]
+    fn a_stamp_takes_24_bytes() {
+        assert_eq!(size_of::<Stamp>(), 24);
+    }
+}

@@ -1,0 +1,78 @@
+//! The only room that knows the whole way: ingest → window → seal → ledger → engine → publish.
+//!
+//! In → out: a file of taps and settings → releases in place and booked.
+//! Promises: R-1 Reserved, then noise, then files, then Settled, always in this order; R-2 a window that is
+//!   refused leaves no trace; R-3 the same taps and settings again give the same bytes and cost nothing.
+//! Refuses: a range without windows; without a range, a file without a tap that counts.
+//! Why: publishing twice with different noise spends a budget twice.
+
+mod sanitize;
+
+pub use sanitize::{Done, Job, Released, Summary, Watch, sanitize};
+
+use crate::model::Kind;
+use crate::{engine, ingest, ledger, publish};
+
+/// Why a run stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// From ingest.
+    #[error(transparent)]
+    Ingest(#[from] ingest::Error),
+    /// From the ledger.
+    #[error(transparent)]
+    Ledger(#[from] ledger::Error),
+    /// From an engine.
+    #[error(transparent)]
+    Engine(#[from] engine::Error),
+    /// From publish.
+    #[error(transparent)]
+    Publish(#[from] publish::Error),
+    /// No window in the range.
+    #[error(
+        "no whole window lies between --from {from} and --to {to}; windows are {length} long and begin at {start}"
+    )]
+    NoWindow {
+        /// From.
+        from: String,
+        /// To.
+        to: String,
+        /// Window length.
+        length: String,
+        /// Day start.
+        start: String,
+    },
+    /// Nothing in the file counts.
+    #[error(
+        "no tap of {path} counts{why}; name the windows with --from and --to to release them all the same"
+    )]
+    NoTaps {
+        /// The file.
+        path: String,
+        /// What was rejected, in words.
+        why: String,
+    },
+    /// The same input gave another release.
+    #[error(
+        "window {window}: the same taps and configuration gave another release than the one that is booked; \
+         the engine changed without a new revision. Nothing was written"
+    )]
+    Changed {
+        /// The window.
+        window: String,
+    },
+}
+
+impl Error {
+    /// Whose fault it is.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Ingest(error) => error.kind(),
+            Self::Ledger(error) => error.kind(),
+            Self::Engine(error) => error.kind(),
+            Self::Publish(error) => error.kind(),
+            Self::NoWindow { .. } | Self::NoTaps { .. } => Kind::Config,
+            Self::Changed { .. } => Kind::Broken,
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! A release as a directory: written aside, made durable, then renamed into place.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::engine::{Release, ReleaseId};
+use crate::model::{Digest, Window};
+
+use super::catalog::{CATALOG, CATALOG_MOST_BYTES, Catalog};
+use super::disk::{self, Open, Written};
+use super::manifest::{FILES, MANIFEST, MANIFEST_MOST_BYTES, Package};
+use super::package::package;
+use super::paths::{self, Paths};
+use super::{Error, Settings, Sink, parquet, recipient};
+
+/// Writes releases into a directory, one directory each, and keeps their catalog.
+pub struct Files {
+    out: PathBuf,
+    settings: Settings,
+    open: Open,
+}
+
+impl Files {
+    /// Touches nothing yet.
+    pub fn new(out: &Path, settings: Settings) -> Self {
+        Self::through(disk::on_disk(), out, settings)
+    }
+
+    /// Writes every file through `open`.
+    pub(super) fn through(open: Open, out: &Path, settings: Settings) -> Self {
+        Self { out: out.to_owned(), settings, open }
+    }
+
+    /// Asked before anything is paid: can this release go there? Leaves nothing behind.
+    pub fn preflight(&self, window: &Window, id: &ReleaseId) -> Result<(), Error> {
+        self.occupant(&window.name(), id)?;
+        let aside = Aside::new(&self.out, &window.name())?;
+        let probe = aside.partial.join(MANIFEST);
+        disk::write(&self.open, &probe, |file| file.write_all(b"{}\n"))
+            .map_err(Error::io("write", &probe))?;
+        Ok(())
+    }
+
+    /// Whether the same release stands there already. Anything else there is an error.
+    fn occupant(&self, name: &str, id: &ReleaseId) -> Result<Occupant, Error> {
+        let place = self.out.join(name);
+        let foreign = |what: String| Error::Foreign { path: place.display().to_string(), what };
+        bring_back(&place, &old_of(&self.out, name))?;
+        match fs::symlink_metadata(&place) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Occupant::Nothing),
+            Err(error) => return Err(Error::io("look at", &place)(error)),
+            Ok(there) if !there.is_dir() => return Err(foreign("is not a directory".to_owned())),
+            Ok(_) => {}
+        }
+        let manifest = disk::read(&place.join(MANIFEST), MANIFEST_MOST_BYTES)
+            .map_err(|error| foreign(format!("holds no release ({MANIFEST}: {error})")))?;
+        let package = Package::parse(&manifest)
+            .map_err(|error| foreign(format!("holds no release ({MANIFEST}: {error})")))?;
+        match package.privacy.release_id == id.as_str() {
+            true => Ok(Occupant::SameRelease { manifest }),
+            false => Err(Error::Occupied {
+                path: place.display().to_string(),
+                found: package.privacy.release_id,
+                wanted: id.as_str().to_owned(),
+            }),
+        }
+    }
+
+    /// Writes all files into `dir`; gives what the files hold and the manifest's text.
+    fn write_all(&self, release: &Release, dir: &Path) -> Result<([Written; 5], Vec<u8>), Error> {
+        let stations = self.settings.stations.as_ref();
+        let paths = Paths::new(release, stations);
+        // Two threads: the rows as text and the rows as columns take about the same time.
+        let (texts, table) = std::thread::scope(|scope| {
+            let table = scope.spawn(|| self.file(dir, FILES[1], |out| parquet::write(&paths, out)));
+            let texts = self.write_texts(release, &paths, dir);
+            (texts, table.join().expect("writing columns does not panic"))
+        });
+        let [rows, flows, locations, readme] = texts?;
+        let written = [rows, table?, flows, locations, readme];
+        let manifest = package(release, &self.settings, &written).text();
+        self.file(dir, MANIFEST, |out| out.write_all(&manifest))?;
+        disk::sync_dir(dir).map_err(Error::io("write", dir))?;
+        Ok((written, manifest))
+    }
+
+    fn write_texts(
+        &self,
+        release: &Release,
+        paths: &Paths,
+        dir: &Path,
+    ) -> Result<[Written; 4], Error> {
+        let stations = paths.stations();
+        let by_id: Vec<&str> = stations.iter().map(|station| station.id.as_str()).collect();
+        let readme = recipient::readme(release, &self.settings);
+        Ok([
+            self.file(dir, FILES[0], |out| paths.write_csv(out))?,
+            self.file(dir, FILES[2], |out| paths.flows().write_csv(out, |ix| by_id[ix as usize]))?,
+            self.file(dir, FILES[3], |out| {
+                let fields = stations.iter().map(|at| [&at.id, &at.name, &at.lat, &at.lon]);
+                paths::write_locations(out, fields)
+            })?,
+            self.file(dir, FILES[4], |out| out.write_all(readme.as_bytes()))?,
+        ])
+    }
+
+    fn file(
+        &self,
+        dir: &Path,
+        name: &str,
+        fill: impl FnOnce(&mut disk::Hashed<Box<dyn disk::Output>>) -> io::Result<()>,
+    ) -> Result<Written, Error> {
+        let path = dir.join(name);
+        disk::write(&self.open, &path, fill).map_err(Error::io("write", &path))
+    }
+
+    /// Puts the finished directory in its place. The old one, if any, goes only when the new one is in.
+    fn move_in(&self, aside: &Aside, occupied: bool) -> Result<(), Error> {
+        let place = &aside.place;
+        if occupied {
+            refuse_strangers(place)?;
+            fs::rename(place, &aside.old).map_err(Error::io("replace", place))?;
+        }
+        if let Err(error) = fs::rename(&aside.partial, place) {
+            if occupied {
+                // Best effort: the release that stood there is better than none.
+                let _ = fs::rename(&aside.old, place);
+            }
+            return Err(Error::io("write", place)(error));
+        }
+        disk::sync_dir(&self.out).map_err(Error::io("write", &self.out))
+    }
+
+    fn write_catalog(&self) -> Result<(), Error> {
+        let (place, partial) = (self.out.join(CATALOG), self.out.join(".catalog.json.partial"));
+        let text = Catalog::scan(&self.out).map_err(Error::io("list", &self.out))?.text();
+        if disk::read(&place, CATALOG_MOST_BYTES).is_ok_and(|there| there == text) {
+            return Ok(());
+        }
+        let _gone = RemovedAtEnd(&partial);
+        remove_file_if_there(&partial).map_err(Error::io("write", &partial))?;
+        disk::write(&self.open, &partial, |out| out.write_all(&text))
+            .and_then(|_| fs::rename(&partial, &place))
+            .and_then(|()| disk::sync_dir(&self.out))
+            .map_err(Error::io("write", &place))
+    }
+}
+
+impl Sink for Files {
+    fn publish(&mut self, release: &Release) -> Result<Digest, Error> {
+        paths::check(release, &self.settings.stations)?;
+        let name = release.window().name();
+        let occupant = self.occupant(&name, release.id())?;
+        let aside = Aside::new(&self.out, &name)?;
+        let (written, manifest) = self.write_all(release, &aside.partial)?;
+        match occupant {
+            Occupant::Nothing => self.move_in(&aside, false)?,
+            Occupant::SameRelease { manifest: there } => {
+                if there != manifest || !holds(&aside.place, &written) {
+                    self.move_in(&aside, true)?;
+                }
+            }
+        }
+        drop(aside);
+        self.write_catalog()?;
+        Ok(written[0].sha256)
+    }
+}
+
+/// What stands where a release is to go.
+enum Occupant {
+    Nothing,
+    SameRelease { manifest: Vec<u8> },
+}
+
+/// Whether a directory's files hold what was written.
+fn holds(place: &Path, written: &[Written; 5]) -> bool {
+    FILES.iter().zip(written).all(|(name, file)| {
+        disk::measure(&place.join(name), file.bytes).is_ok_and(|there| there == *file)
+    })
+}
+
+/// Somebody's notes in a release's directory must not vanish with it.
+fn refuse_strangers(place: &Path) -> Result<(), Error> {
+    for entry in place.read_dir().map_err(Error::io("list", place))? {
+        let name = entry.map_err(Error::io("list", place))?.file_name();
+        if name != MANIFEST && !FILES.iter().any(|&ours| name == ours) {
+            return Err(Error::Foreign {
+                path: place.join(name).display().to_string(),
+                what: "is no part of the release that must be replaced".to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn old_of(out: &Path, name: &str) -> PathBuf {
+    out.join(format!(".{name}.old"))
+}
+
+/// A run that died while it replaced a release has left the old one aside; it is better than none.
+fn bring_back(place: &Path, old: &Path) -> Result<(), Error> {
+    match !place.exists() && old.exists() {
+        true => fs::rename(old, place).map_err(Error::io("bring back", place)),
+        false => Ok(()),
+    }
+}
+
+/// Where a release is written before it is in place. Whatever happens, nothing of it stays behind.
+struct Aside {
+    place: PathBuf,
+    partial: PathBuf,
+    old: PathBuf,
+    /// Directories that were made for it, outermost first.
+    made: Vec<PathBuf>,
+}
+
+impl Aside {
+    fn new(out: &Path, name: &str) -> Result<Self, Error> {
+        let mut aside = Self {
+            place: out.join(name),
+            partial: out.join(format!(".{name}.partial")),
+            old: old_of(out, name),
+            made: Vec::new(),
+        };
+        aside.make(out).map_err(Error::io("create", out))?;
+        // An earlier run may have died here.
+        for left in [&aside.partial, &aside.old] {
+            remove_dir_if_there(left).map_err(Error::io("remove", left))?;
+        }
+        fs::create_dir(&aside.partial).map_err(Error::io("write", &aside.partial))?;
+        Ok(aside)
+    }
+
+    fn make(&mut self, out: &Path) -> io::Result<()> {
+        let missing: Vec<&Path> = out
+            .ancestors()
+            .take_while(|dir| !dir.as_os_str().is_empty() && !dir.exists())
+            .collect();
+        for dir in missing.into_iter().rev() {
+            fs::create_dir(dir)?;
+            self.made.push(dir.to_owned());
+            let above = dir.parent().filter(|above| !above.as_os_str().is_empty());
+            disk::sync_dir(above.unwrap_or(Path::new(".")))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        // Best effort on the way out: the error that leads here is the one to tell.
+        let _ = remove_dir_if_there(&self.partial);
+        if self.place.exists() {
+            let _ = remove_dir_if_there(&self.old);
+        }
+        for dir in self.made.iter().rev() {
+            // Succeeds on an empty directory only.
+            let _ = fs::remove_dir(dir);
+        }
+    }
+}
+
+struct RemovedAtEnd<'a>(&'a Path);
+
+impl Drop for RemovedAtEnd<'_> {
+    fn drop(&mut self) {
+        let _ = remove_file_if_there(self.0);
+    }
+}
+
+fn remove_dir_if_there(dir: &Path) -> io::Result<()> {
+    unless_missing(fs::remove_dir_all(dir))
+}
+
+fn remove_file_if_there(file: &Path) -> io::Result<()> {
+    unless_missing(fs::remove_file(file))
+}
+
+fn unless_missing(removed: io::Result<()>) -> io::Result<()> {
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,203 @@
+use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::engine::fixture;
+use crate::model::{Input, Kind};
+
+use super::super::disk::{Output, on_disk};
+use super::super::tests::{published, relative, release, rows, settings, stations, window};
+use super::super::verify::verify;
+use super::*;
+
+#[test]
+fn publishing_again_touches_nothing() {
+    let (out, dir) = published(&release());
+    let inode = |path: &Path| fs::metadata(path).unwrap().ino();
+    let before = (inode(&dir), inode(&out.path().join("catalog.json")));
+    Files::new(out.path(), settings(&stations())).publish(&release()).unwrap();
+    assert_eq!((inode(&dir), inode(&out.path().join("catalog.json"))), before);
+    assert_eq!(relative(out.path()).len(), 7);
+}
+
+#[test]
+fn the_same_release_with_other_words_replaces_the_old_one() {
+    let (out, dir) = published(&release());
+    fs::write(dir.join("README.md"), "scribbled").unwrap();
+    let mut other = settings(&stations());
+    other.title = "Another title".to_owned();
+    Files::new(out.path(), other).publish(&release()).unwrap();
+    assert!(fs::read_to_string(dir.join("README.md")).unwrap().contains("Another title"));
+    assert!(verify(out.path()).unwrap().is_sound());
+    assert_eq!(relative(out.path()).len(), 7);
+}
+
+#[test]
+fn a_damaged_release_is_made_whole_again() {
+    let (out, dir) = published(&release());
+    let whole = relative(out.path());
+    fs::write(dir.join("paths.csv"), "count,path\n").unwrap();
+    fs::remove_file(dir.join("od.csv")).unwrap();
+    Files::new(out.path(), settings(&stations())).publish(&release()).unwrap();
+    assert_eq!(relative(out.path()), whole);
+}
+
+#[test]
+fn somebodys_notes_in_a_release_are_never_deleted() {
+    let (out, dir) = published(&release());
+    fs::write(dir.join("notes.txt"), "mine").unwrap();
+    fs::write(dir.join("README.md"), "scribbled").unwrap();
+    let error = Files::new(out.path(), settings(&stations())).publish(&release()).unwrap_err();
+    assert_eq!(error.kind(), Kind::Config);
+    assert!(error.to_string().contains("notes.txt"), "{error}");
+    assert_eq!(fs::read_to_string(dir.join("notes.txt")).unwrap(), "mine");
+    assert_eq!(relative(out.path()).len(), 8);
+}
+
+#[test]
+fn another_release_under_the_same_name_is_refused_before_and_after_payment() {
+    let (out, _) = published(&release());
+    let before = relative(out.path());
+    let other =
+        fixture::release(&window(), &stations(), Digest::of(b"other"), Input::Doublets, rows());
+    let mut files = Files::new(out.path(), settings(&stations()));
+    assert!(files.preflight(&window(), release().id()).is_ok());
+    for error in [
+        files.preflight(other.window(), other.id()).unwrap_err(),
+        files.publish(&other).unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), Kind::Config);
+        let text = error.to_string();
+        assert!(
+            text.contains(release().id().as_str()) && text.contains(other.id().as_str()),
+            "{text}"
+        );
+        assert!(text.contains("--out"), "{text}");
+    }
+    assert_eq!(relative(out.path()), before);
+}
+
+#[test]
+fn something_else_under_the_name_is_refused_and_kept() {
+    let out = tempfile::tempdir().unwrap();
+    let place = out.path().join(window().name());
+    fs::create_dir(&place).unwrap();
+    fs::write(place.join("thesis.tex"), "years of work").unwrap();
+    let mut files = Files::new(out.path(), settings(&stations()));
+    assert_eq!(files.preflight(&window(), release().id()).unwrap_err().kind(), Kind::Config);
+    assert_eq!(files.publish(&release()).unwrap_err().kind(), Kind::Config);
+    assert_eq!(relative(out.path()).len(), 1);
+}
+
+#[test]
+fn preflight_leaves_nothing_behind() {
+    let home = tempfile::tempdir().unwrap();
+    let out = home.path().join("a/b");
+    let id = ReleaseId::new(&window(), &Digest::of(b"config"));
+    Files::new(&out, settings(&stations())).preflight(&window(), &id).unwrap();
+    assert_eq!(home.path().read_dir().unwrap().count(), 0);
+}
+
+#[test]
+fn an_out_that_cannot_be_made_is_the_outside_worlds_fault() {
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join("file"), "").unwrap();
+    let mut files = Files::new(&home.path().join("file/out"), settings(&stations()));
+    for error in [
+        files.preflight(&window(), release().id()).unwrap_err(),
+        files.publish(&release()).unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), Kind::External, "{error}");
+        assert!(error.to_string().contains("file/out"), "{error}");
+    }
+}
+
+/// A disk with room for so many bytes; then it is full, as a real one says it.
+struct Small {
+    file: Box<dyn Output>,
+    room: Arc<AtomicU64>,
+}
+
+impl Write for Small {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let take = |room: u64| room.checked_sub(bytes.len() as u64);
+        match self.room.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take) {
+            Ok(_) => self.file.write_all(bytes).map(|()| bytes.len()),
+            Err(_) => Err(io::Error::from_raw_os_error(28)),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Output for Small {
+    fn sync(&mut self) -> io::Result<()> {
+        self.file.sync()
+    }
+}
+
+fn disk_with_room(bytes: u64) -> Open {
+    let (disk, room) = (on_disk(), Arc::new(AtomicU64::new(bytes)));
+    Box::new(move |path| Ok(Box::new(Small { file: disk(path)?, room: room.clone() })))
+}
+
+#[test]
+fn a_full_disk_leaves_nothing_half_written() {
+    let home = tempfile::tempdir().unwrap();
+    let (mut room, mut n_failures) = (0, 0);
+    loop {
+        let out = home.path().join("deep/out");
+        let mut files = Files::through(disk_with_room(room), &out, settings(&stations()));
+        match files.publish(&release()) {
+            Ok(_) => break,
+            Err(error) => {
+                n_failures += 1;
+                assert_eq!(error.kind(), Kind::External);
+                assert!(error.to_string().contains("No space left"), "{error}");
+                if error.to_string().contains("catalog.json") {
+                    // The release is whole and in place; only the list of releases is not.
+                    assert!(verify(&out).unwrap().is_sound());
+                    assert_eq!(relative(&out).len(), 6);
+                    fs::remove_dir_all(home.path().join("deep")).unwrap();
+                }
+                assert_eq!(home.path().read_dir().unwrap().count(), 0, "room for {room} bytes");
+            }
+        }
+        room += 97;
+    }
+    assert!(n_failures > 50, "{n_failures}");
+}
+
+#[test]
+fn a_full_disk_keeps_the_release_that_was_there() {
+    let (out, _) = published(&release());
+    let before = relative(out.path());
+    let mut other = settings(&stations());
+    other.title = "Another title".to_owned();
+    let mut files = Files::through(disk_with_room(3_000), out.path(), other);
+    assert_eq!(files.publish(&release()).unwrap_err().kind(), Kind::External);
+    assert_eq!(relative(out.path()), before);
+}
+
+#[test]
+fn what_dead_runs_left_is_cleared_away() {
+    let (out, dir) = published(&release());
+    let whole = relative(out.path());
+    let (partial, old) = (
+        out.path().join(".20151109T0400_20151110T0400.partial"),
+        out.path().join(".20151109T0400_20151110T0400.old"),
+    );
+    fs::create_dir(&partial).unwrap();
+    fs::write(partial.join("paths.csv"), "count,pa").unwrap();
+    fs::write(out.path().join(".catalog.json.partial"), "{").unwrap();
+    // The run died between the two renames.
+    fs::rename(&dir, &old).unwrap();
+    let mut files = Files::through(disk_with_room(100), out.path(), settings(&stations()));
+    assert!(files.publish(&release()).is_err());
+    assert!(dir.join("paths.csv").exists(), "the old release is back though the new one failed");
+    fs::remove_file(out.path().join("catalog.json")).unwrap();
+    Files::new(out.path(), settings(&stations())).publish(&release()).unwrap();
+    assert_eq!(relative(out.path()), whole);
+}

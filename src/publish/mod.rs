@@ -1,0 +1,142 @@
+//! Publish writes a release where recipients find it, and verifies what was written.
+//!
+//! In → out: a [`Release`] and [`Settings`] → a directory of files, and the digest of its rows.
+//! Promises: P-1 the same release and settings give the same bytes; P-2 a release is there whole or not
+//!   at all; P-3 nothing in the files follows the data but the rows.
+//! Refuses: another release under the same name, rows that break what every release keeps to.
+//! Why: a half-written or twice-written release cannot be called back.
+
+mod catalog;
+mod disk;
+mod files;
+mod manifest;
+mod members;
+mod package;
+mod parquet;
+mod paths;
+mod recipient;
+pub mod verify;
+
+pub use files::Files;
+pub use paths::release_digest;
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::engine::Release;
+use crate::model::{Digest, Kind, MicroEpsilon, Stations};
+
+/// Where releases go.
+pub trait Sink {
+    /// Puts a release in its place, durably, and gives its digest: the SHA-256 of the bytes of paths.csv.
+    /// Publishing the same release again changes nothing.
+    fn publish(&mut self, release: &Release) -> Result<Digest, Error>;
+}
+
+/// What a manifest says beside what the release itself says; all of it from the configuration.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The stations the release was made with.
+    pub stations: Arc<Stations>,
+    /// A title for people.
+    pub title: String,
+    /// The licence recipients get; may be empty.
+    pub licence: String,
+    /// Whom to ask; may be empty.
+    pub contact: String,
+    /// The feed's id.
+    pub feed: String,
+    /// False if the windows were read off the data, so that their existence tells something.
+    pub windows_protected: bool,
+    /// One sentence on how the window was closed, and so what the guarantee is relative to.
+    pub closing: String,
+    /// The caps the release was made under.
+    pub budget: BudgetFacts,
+    /// The program's version.
+    pub version: &'static str,
+    /// The program's commit.
+    pub commit: &'static str,
+}
+
+/// The caps of the configuration; what is absent does not bind.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct BudgetFacts {
+    /// The rolling cap counts so many windows in a row.
+    pub horizon_windows: Option<u32>,
+    /// They may cost so much together.
+    pub horizon_cap: Option<MicroEpsilon>,
+    /// Everything may cost so much together.
+    pub lifetime_cap: Option<MicroEpsilon>,
+    /// The rule in words.
+    pub rule: Option<String>,
+}
+
+/// Why nothing was published, or nothing could be verified.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Another release has the name.
+    #[error("{path} holds release {found}, not {wanted}; choose another --out")]
+    Occupied {
+        /// The directory.
+        path: String,
+        /// The release in it.
+        found: String,
+        /// The release that was to go there.
+        wanted: String,
+    },
+    /// Something else has the name.
+    #[error("{path} {what}; move it away or choose another --out")]
+    Foreign {
+        /// The directory.
+        path: String,
+        /// What it holds.
+        what: String,
+    },
+    /// Nothing to verify.
+    #[error("no release in {path}; give a release's directory or the one that holds the releases")]
+    NoRelease {
+        /// The directory.
+        path: String,
+    },
+    /// The disk.
+    #[error("cannot {action} {path}: {error}")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: String,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// An engine gave rows that no release may have.
+    #[error(
+        "the release {id} cannot be published: {what}; nothing was written, report this as a bug"
+    )]
+    Rows {
+        /// Which release.
+        id: String,
+        /// What is wrong with it.
+        what: String,
+    },
+}
+
+impl Error {
+    /// Whose fault it is.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Occupied { .. } | Self::Foreign { .. } | Self::NoRelease { .. } => Kind::Config,
+            Self::Io { .. } => Kind::External,
+            Self::Rows { .. } => Kind::Broken,
+        }
+    }
+
+    /// Says on what the system failed; for `map_err`.
+    fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.display().to_string();
+        move |error| Self::Io { action, path, error }
+    }
+}
+
+#[cfg(test)]
+mod tests;

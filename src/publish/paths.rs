@@ -1,0 +1,243 @@
+//! Rows as text: the order of paths.csv, its lines, and the flows of od.csv.
+//!
+//! Rows are ordered by the bytes of their written path. No path is written to find that order: every
+//! piece of a path gets its rank among all pieces once, together with the sign that follows it (`station@`,
+//! `slot>`, or the end). Two such pieces differ before either is over, unless a path ends there, and a
+//! path that ends comes first: so comparing ranks compares bytes.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use crate::engine::{Release, Row};
+use crate::model::{Digest, Doublet, Input, Stations, Window};
+
+use super::{Error, disk};
+
+/// What separates the doublets of a path.
+pub(super) const NEXT: char = '>';
+/// What separates a doublet's station from its slot.
+pub(super) const AT: char = '@';
+
+/// The digest of a release: the SHA-256 of the bytes of its paths.csv.
+///
+/// # Panics
+/// If the release was not made with these stations.
+pub fn release_digest(release: &Release, stations: &Stations) -> Digest {
+    let paths = Paths::new(release, stations);
+    disk::digest_of(|sink| paths.write_csv(sink)).expect("nowhere is always writable").sha256
+}
+
+/// Holds a release to what every release keeps to, before a byte of it is written.
+pub(super) fn check(release: &Release, stations: &Stations) -> Result<(), Error> {
+    let broken =
+        |what: &str| Error::Rows { id: release.id().as_str().to_owned(), what: what.to_owned() };
+    if release.universe().stations_sha256 != stations.digest() {
+        return Err(broken("it was made with another station list"));
+    }
+    let n_slots = release.window().n_slots();
+    for row in release.rows() {
+        let path = &row.path;
+        if path.is_empty() {
+            return Err(broken("a path has no stations"));
+        }
+        if path.iter().any(|at| at.station.0 >= stations.len() || at.slot >= n_slots) {
+            return Err(broken("a path leaves the universe of stations and slots"));
+        }
+        if release.input() == Input::Sequences && path.iter().any(|at| at.slot != 0) {
+            return Err(broken("a sequence has a time"));
+        }
+        if !path.is_sorted_by_key(|at| at.slot) {
+            return Err(broken("a path goes back in time"));
+        }
+        if i64::try_from(row.count).is_err() {
+            return Err(broken("a count has more than 63 bits"));
+        }
+    }
+    // Rows come ordered by their path, so equal ones are neighbours.
+    match release.rows().windows(2).any(|pair| pair[0].path == pair[1].path) {
+        true => Err(broken("a path stands there twice")),
+        false => Ok(()),
+    }
+}
+
+/// A release's rows in the order of their text.
+pub(super) struct Paths<'a> {
+    release: &'a Release,
+    stations: &'a Stations,
+    /// Labels of the slots that occur, by slot; empty for the others and for sequences.
+    labels: Vec<String>,
+    order: Vec<u32>,
+}
+
+impl<'a> Paths<'a> {
+    pub(super) fn new(release: &'a Release, stations: &'a Stations) -> Self {
+        let labels = match release.input() {
+            Input::Doublets => labels_of(release.rows(), release.window()),
+            Input::Sequences => Vec::new(),
+        };
+        let order = order(release.rows(), &Ranks::new(release.input(), stations, &labels));
+        Self { release, stations, labels, order }
+    }
+
+    /// The release.
+    pub(super) fn release(&self) -> &'a Release {
+        self.release
+    }
+
+    /// The station list.
+    pub(super) fn stations(&self) -> &'a Stations {
+        self.stations
+    }
+
+    /// The rows, ordered.
+    pub(super) fn rows(&self) -> impl Iterator<Item = &'a Row> {
+        self.order.iter().map(|&row| &self.release.rows()[row as usize])
+    }
+
+    /// Writes paths.csv.
+    pub(super) fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
+        let mut csv = csv_into(out);
+        csv.write_record(["count", "path"])?;
+        let (mut count, mut text) = (String::new(), String::new());
+        for row in self.rows() {
+            count.clear();
+            write!(count, "{}", row.count).expect("a string takes any text");
+            text.clear();
+            self.spell(&row.path, &mut text);
+            csv.write_record([&count, &text])?;
+        }
+        csv.flush()
+    }
+
+    fn spell(&self, path: &[Doublet], text: &mut String) {
+        for (place, doublet) in path.iter().enumerate() {
+            if place > 0 {
+                text.push(NEXT);
+            }
+            text.push_str(&self.stations.get(doublet.station).id);
+            if let Some(label) = self.labels.get(doublet.slot as usize) {
+                text.push(AT);
+                text.push_str(label);
+            }
+        }
+    }
+
+    /// Flows from the first station of a path to its last, for paths that go somewhere.
+    pub(super) fn flows(&self) -> Flows {
+        let mut flows = Flows::default();
+        for row in self.release.rows() {
+            if let [first, .., last] = row.path[..] {
+                flows.add(first.station.0, last.station.0, row.count);
+            }
+        }
+        flows
+    }
+}
+
+fn labels_of(rows: &[Row], window: &Window) -> Vec<String> {
+    let mut labels = vec![String::new(); window.n_slots() as usize];
+    for doublet in rows.iter().flat_map(|row| &row.path) {
+        let label = &mut labels[doublet.slot as usize];
+        if label.is_empty() {
+            *label = window.slot_label(doublet.slot);
+        }
+    }
+    labels
+}
+
+fn order(rows: &[Row], ranks: &Ranks) -> Vec<u32> {
+    let keys = |row: u32| {
+        let path = &rows[row as usize].path;
+        path.iter().enumerate().map(|(place, at)| ranks.of(at, place + 1 < path.len()))
+    };
+    let n_rows = u32::try_from(rows.len()).expect("four thousand million rows fit in no memory");
+    let mut order: Vec<u32> = (0..n_rows).collect();
+    // Stable, because it is quick on rows that stand in order already, as they nearly always do.
+    order.sort_by(|&a, &b| keys(a).cmp(keys(b)));
+    order
+}
+
+/// Ranks of a path's pieces: `[at the end of the path, before another doublet]`.
+struct Ranks {
+    stations: Vec<[u32; 2]>,
+    slots: Vec<[u32; 2]>,
+}
+
+impl Ranks {
+    fn new(input: Input, stations: &Stations, labels: &[String]) -> Self {
+        let ids = stations.iter().map(|station| station.id.as_str());
+        let stations = match input {
+            Input::Doublets => ranked(ids, [Some(AT), Some(AT)]),
+            Input::Sequences => ranked(ids, [None, Some(NEXT)]),
+        };
+        Self { stations, slots: ranked(labels.iter().map(String::as_str), [None, Some(NEXT)]) }
+    }
+
+    fn of(&self, doublet: &Doublet, more: bool) -> (u32, u32) {
+        let station = self.stations[doublet.station.0 as usize][usize::from(more)];
+        let slot = self.slots.get(doublet.slot as usize).map_or(0, |slot| slot[usize::from(more)]);
+        (station, slot)
+    }
+}
+
+/// The rank of every piece with each of the two signs that may follow it, among all of them.
+fn ranked<'a>(pieces: impl Iterator<Item = &'a str>, signs: [Option<char>; 2]) -> Vec<[u32; 2]> {
+    let spelled: Vec<String> = pieces
+        .flat_map(|piece| signs.map(|sign| piece.chars().chain(sign).collect::<String>()))
+        .collect();
+    let mut order: Vec<usize> = (0..spelled.len()).collect();
+    order.sort_by(|&a, &b| spelled[a].cmp(&spelled[b]));
+    let mut ranks = vec![[0; 2]; spelled.len() / 2];
+    let mut rank = 0;
+    for (place, &piece) in order.iter().enumerate() {
+        if place > 0 && spelled[piece] != spelled[order[place - 1]] {
+            rank += 1;
+        }
+        ranks[piece / 2][piece % 2] = rank;
+    }
+    ranks
+}
+
+/// Counts from station to station. Their places in the list order them by id.
+#[derive(Default)]
+pub(super) struct Flows(HashMap<(u32, u32), u128>);
+
+impl Flows {
+    /// Adds passengers; 128 bits hold any sum of 64-bit counts.
+    pub(super) fn add(&mut self, origin: u32, dest: u32, count: u64) {
+        *self.0.entry((origin, dest)).or_default() += u128::from(count);
+    }
+
+    /// Writes od.csv.
+    pub(super) fn write_csv<'a>(
+        self,
+        out: &mut impl Write,
+        id: impl Fn(u32) -> &'a str,
+    ) -> io::Result<()> {
+        let mut csv = csv_into(out);
+        csv.write_record(["origin", "dest", "count"])?;
+        for ((origin, dest), count) in self.0.into_iter().collect::<BTreeMap<_, _>>() {
+            csv.write_record([id(origin), id(dest), &count.to_string()])?;
+        }
+        csv.flush()
+    }
+}
+
+/// Writes locations.csv: every station of the list, by id, whether a path visits it or not.
+pub(super) fn write_locations<T: AsRef<str>>(
+    out: &mut impl Write,
+    stations: impl Iterator<Item = [T; 4]>,
+) -> io::Result<()> {
+    let mut csv = csv_into(out);
+    csv.write_record(["id", "name", "lat", "lon"])?;
+    for station in stations {
+        csv.write_record(station.each_ref().map(|field| field.as_ref()))?;
+    }
+    csv.flush()
+}
+
+/// The one dialect of all our CSV: commas, LF, quotes where they are needed.
+pub(super) fn csv_into<W: Write>(out: W) -> csv::Writer<W> {
+    csv::WriterBuilder::new().buffer_capacity(1 << 16).from_writer(out)
+}

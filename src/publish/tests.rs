@@ -1,0 +1,273 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use proptest::prelude::*;
+
+use crate::engine::{Row, fixture};
+use crate::model::{Calendar, Doublet, Input, Station, StationIx, Window};
+
+use super::manifest::Package;
+use super::verify::verify;
+use super::*;
+
+pub(super) fn stations_of(ids: &[&str]) -> Arc<Stations> {
+    let station = |&id: &&str| Station {
+        id: id.to_owned(),
+        name: format!("The \"{id}\", main"),
+        lat: "19.4".to_owned(),
+        lon: "-99.1".to_owned(),
+        line: "1".to_owned(),
+    };
+    Arc::new(Stations::new(ids.iter().map(station).collect()).unwrap())
+}
+
+pub(super) fn stations() -> Arc<Stations> {
+    stations_of(&["s1", "s1!", "s,2", "s\"3\"", "Zócalo"])
+}
+
+pub(super) fn window_of(zone: &str, instant: &str) -> Window {
+    let zone = TimeZone::get(zone).unwrap();
+    let days = Calendar::new(zone, 86_400, 4 * 3_600, 3_600).unwrap();
+    days.window_at(instant.parse::<Timestamp>().unwrap()).unwrap()
+}
+
+pub(super) fn window() -> Window {
+    window_of("America/Mexico_City", "2015-11-09T12:00:00-06:00")
+}
+
+pub(super) fn settings(stations: &Arc<Stations>) -> Settings {
+    Settings {
+        stations: stations.clone(),
+        title: "Taps of a city".to_owned(),
+        licence: "CC BY 4.0".to_owned(),
+        contact: "data@example.org".to_owned(),
+        feed: "metro".to_owned(),
+        windows_protected: true,
+        closing: "The guarantee holds from the file on.".to_owned(),
+        budget: BudgetFacts {
+            horizon_windows: Some(7),
+            horizon_cap: Some(MicroEpsilon::new(7_000_000)),
+            lifetime_cap: None,
+            rule: Some("sequential composition over windows".to_owned()),
+        },
+        version: "0.1.0",
+        commit: "0000000",
+    }
+}
+
+pub(super) fn row(count: u64, path: &[(u32, u32)]) -> Row {
+    let doublet = |&(station, slot): &(u32, u32)| Doublet { station: StationIx(station), slot };
+    Row { path: path.iter().map(doublet).collect(), count }
+}
+
+pub(super) fn rows() -> Vec<Row> {
+    vec![
+        row(3, &[(0, 3), (1, 4)]),
+        row(12, &[(0, 3)]),
+        row(1, &[(2, 0), (3, 0), (4, 23)]),
+        row(2, &[(0, 5), (1, 5), (1, 5)]),
+        row(7, &[(3, 3), (4, 4)]),
+    ]
+}
+
+pub(super) fn release() -> Release {
+    let stations = stations();
+    fixture::release(&window(), &stations, Digest::of(b"config"), Input::Doublets, rows())
+}
+
+pub(super) fn sequences() -> Release {
+    let rows = vec![row(4, &[(0, 0), (1, 0)]), row(9, &[(0, 0)]), row(5, &[(1, 0)])];
+    fixture::release(&window(), &stations(), Digest::of(b"config"), Input::Sequences, rows)
+}
+
+pub(super) fn published(release: &Release) -> (tempfile::TempDir, PathBuf) {
+    let out = tempfile::tempdir().unwrap();
+    Files::new(out.path(), settings(&stations())).publish(release).unwrap();
+    let dir = out.path().join(release.window().name());
+    (out, dir)
+}
+
+/// Every file below a directory with its bytes.
+fn tree(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut files = Vec::new();
+    for entry in dir.read_dir().unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => files.extend(tree(&path)),
+            false => files.push((path.clone(), fs::read(&path).unwrap())),
+        }
+    }
+    files.sort();
+    files
+}
+
+/// The same, by their names below that directory.
+pub(super) fn relative(out: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let strip = |(path, bytes): (PathBuf, Vec<u8>)| (path.strip_prefix(out).unwrap().into(), bytes);
+    tree(out).into_iter().map(strip).collect()
+}
+
+#[test]
+fn a_release_lies_on_disk_as_documented() {
+    let (out, dir) = published(&release());
+    let text = |name: &str| fs::read_to_string(dir.join(name)).unwrap();
+    assert_eq!(dir.file_name().unwrap(), "20151109T0400_20151110T0400");
+    assert!(out.path().join("catalog.json").exists());
+    assert_eq!(
+        text("paths.csv"),
+        "count,path\n\
+         12,Zócalo@2015-11-09T07:00-06:00\n\
+         3,\"Zócalo@2015-11-09T07:00-06:00>s\"\"3\"\"@2015-11-09T08:00-06:00\"\n\
+         2,\"Zócalo@2015-11-09T09:00-06:00>s\"\"3\"\"@2015-11-09T09:00-06:00>s\"\"3\"\"@2015-11-09T09:00-06:00\"\n\
+         1,\"s,2@2015-11-09T04:00-06:00>s1@2015-11-09T04:00-06:00>s1!@2015-11-10T03:00-06:00\"\n\
+         7,s1@2015-11-09T07:00-06:00>s1!@2015-11-09T08:00-06:00\n"
+    );
+    assert_eq!(
+        text("od.csv"),
+        "origin,dest,count\nZócalo,\"s\"\"3\"\"\",5\n\"s,2\",s1!,1\ns1,s1!,7\n"
+    );
+    assert!(text("locations.csv").starts_with("id,name,lat,lon\nZócalo,\"The \"\"Zócalo"));
+    assert!(text("README.md").contains("ε = 1") && text("README.md").contains("CC BY 4.0"));
+}
+
+#[test]
+fn the_digest_is_that_of_paths_csv_and_needs_no_files() {
+    for release in [release(), sequences()] {
+        let out = tempfile::tempdir().unwrap();
+        let digest = Files::new(out.path(), settings(&stations())).publish(&release).unwrap();
+        let bytes = fs::read(out.path().join(release.window().name()).join("paths.csv")).unwrap();
+        assert_eq!(digest, Digest::of(&bytes));
+        assert_eq!(digest, release_digest(&release, &stations()));
+    }
+}
+
+#[test]
+fn the_same_release_and_settings_give_the_same_bytes() {
+    let (one, _) = published(&release());
+    let (two, _) = published(&release());
+    assert_eq!(relative(one.path()), relative(two.path()));
+    assert_eq!(relative(one.path()).len(), 7);
+}
+
+#[test]
+fn rows_that_no_release_may_have_are_an_invariant_that_fell() {
+    let out = tempfile::tempdir().unwrap();
+    let place = out.path().join("out");
+    let publish = |input, rows| {
+        let release = fixture::release(&window(), &stations(), Digest::of(b"c"), input, rows);
+        let error = Files::new(&place, settings(&stations())).publish(&release).unwrap_err();
+        assert_eq!(error.kind(), Kind::Broken);
+        error.to_string()
+    };
+    let timed = |rows| publish(Input::Doublets, rows);
+    assert!(timed(vec![row(1, &[])]).contains("no stations"));
+    assert!(timed(vec![row(1, &[(5, 0)])]).contains("universe"));
+    assert!(timed(vec![row(1, &[(0, 24)])]).contains("universe"));
+    assert!(timed(vec![row(1, &[(0, 3), (0, 2)])]).contains("back in time"));
+    assert!(timed(vec![row(1, &[(0, 3)]), row(2, &[(0, 3)])]).contains("twice"));
+    assert!(timed(vec![row(u64::MAX, &[(0, 3)])]).contains("63 bits"));
+    assert!(publish(Input::Sequences, vec![row(1, &[(0, 1)])]).contains("has a time"));
+    let foreign = stations_of(&["a", "b"]);
+    let release = fixture::release(&window(), &foreign, Digest::of(b"c"), Input::Doublets, vec![]);
+    let error = Files::new(&place, settings(&stations())).publish(&release).unwrap_err();
+    assert!(error.to_string().contains("another station list"));
+    assert!(!place.exists());
+}
+
+#[test]
+fn nothing_in_the_manifest_follows_the_data_but_the_files_digests() {
+    let publish = |rows| {
+        let release =
+            fixture::release(&window(), &stations(), Digest::of(b"c"), Input::Doublets, rows);
+        let (_out, dir) = published(&release);
+        let readme = fs::read(dir.join("README.md")).unwrap();
+        let mut package = Package::parse(&fs::read(dir.join("datapackage.json")).unwrap()).unwrap();
+        let entries = package.privacy.files.iter_mut();
+        entries.for_each(|file| (file.sha256, file.bytes) = (String::new(), 0));
+        let resources = package.resources.iter_mut();
+        resources.for_each(|resource| (resource.hash, resource.bytes) = (String::new(), 0));
+        package.privacy.manifest_sha256 = String::new();
+        (readme, package)
+    };
+    assert_eq!(publish(rows()), publish(Vec::new()));
+}
+
+#[test]
+fn windows_read_off_the_data_are_said_to_be_unprotected() {
+    let out = tempfile::tempdir().unwrap();
+    let mut unprotected = settings(&stations());
+    unprotected.windows_protected = false;
+    Files::new(out.path(), unprotected).publish(&release()).unwrap();
+    let text =
+        |name: &str| fs::read_to_string(out.path().join(window().name()).join(name)).unwrap();
+    assert!(text("README.md").contains("is not protected"));
+    assert!(text("datapackage.json").contains("\"windows_protected\": false"));
+    assert!(text("datapackage.json").contains("that this window has a release"));
+}
+
+#[test]
+fn an_hour_that_comes_twice_keeps_rows_in_the_order_of_their_text() {
+    // East of Greenwich the second pass of the hour has the smaller offset, so it is written first.
+    let autumn = window_of("Europe/Paris", "2024-10-26T12:00:00Z");
+    let rows = (0..25).map(|slot| row(1, &[(0, slot)])).collect();
+    let release = fixture::release(&autumn, &stations(), Digest::of(b"c"), Input::Doublets, rows);
+    let (out, dir) = published(&release);
+    let text = fs::read_to_string(dir.join("paths.csv")).unwrap();
+    assert!(text.contains("T02:00+01:00\n1,Zócalo@2024-10-27T02:00+02:00\n"), "{text}");
+    assert!(verify(out.path()).unwrap().is_sound());
+}
+
+/// Paths as text, written and sorted the plain way.
+fn naive(release: &Release, stations: &Stations) -> Vec<u8> {
+    let spell = |at: &Doublet| match release.input() {
+        Input::Doublets => {
+            format!("{}@{}", stations.get(at.station).id, release.window().slot_label(at.slot))
+        }
+        Input::Sequences => stations.get(at.station).id.clone(),
+    };
+    let mut rows: Vec<(String, u64)> = release
+        .rows()
+        .iter()
+        .map(|row| (row.path.iter().map(spell).collect::<Vec<_>>().join(">"), row.count))
+        .collect();
+    rows.sort();
+    let mut csv = csv::Writer::from_writer(Vec::new());
+    csv.write_record(["count", "path"]).unwrap();
+    for (path, count) in rows {
+        csv.write_record([&count.to_string(), &path]).unwrap();
+    }
+    csv.into_inner().unwrap()
+}
+
+proptest! {
+    #[test]
+    fn rows_stand_in_the_order_of_their_texts_bytes(
+        ids in prop::collection::btree_set("[a!?~é]{1,3}", 1..12),
+        paths in prop::collection::btree_set(
+            prop::collection::vec((0_u32..12, 0_u32..25), 1..5), 0..60),
+        timed in any::<bool>(),
+    ) {
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let stations = stations_of(&ids);
+        let n = stations.len();
+        let fit = |path: &Vec<(u32, u32)>| {
+            let mut slots: Vec<u32> = path.iter().map(|at| if timed { at.1 } else { 0 }).collect();
+            slots.sort_unstable();
+            path.iter().zip(slots).map(|(at, slot)| (at.0 % n, slot)).collect::<Vec<_>>()
+        };
+        let fitted: std::collections::BTreeSet<_> = paths.iter().map(fit).collect();
+        let rows = fitted.iter().zip(1..).map(|(path, count)| row(count, path)).collect();
+        let input = if timed { Input::Doublets } else { Input::Sequences };
+        let window = window_of("Europe/Paris", "2024-10-26T12:00:00Z");
+        let release = fixture::release(&window, &stations, Digest::of(b"c"), input, rows);
+        let out = tempfile::tempdir().unwrap();
+        Files::new(out.path(), settings(&stations)).publish(&release).unwrap();
+        let written = fs::read(out.path().join(window.name()).join("paths.csv")).unwrap();
+        prop_assert_eq!(written, naive(&release, &stations));
+        let report = verify(out.path()).unwrap();
+        prop_assert!(report.is_sound(), "{:?}", report);
+    }
+}

@@ -1,0 +1,140 @@
+//! One release: its manifest, and whether its files are the ones that the manifest lists.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::super::manifest::{FILES, FileEntry, MANIFEST, MANIFEST_MOST_BYTES, Package};
+use super::super::{disk, members::Members};
+use super::{Checked, Problem, content, is_plain, name_of};
+
+/// Checks a release's directory.
+pub(super) fn check(dir: &Path) -> Checked {
+    let mut checked = Checked { name: name_of(dir), id: None, problems: Vec::new() };
+    let Some(package) = check_manifest(dir, &mut checked.problems) else { return checked };
+    checked.id = Some(package.privacy.release_id.clone());
+    let intact = check_files(dir, &package, &mut checked.problems);
+    check_unlisted(dir, &package, &mut checked.problems);
+    check_resources(&package, &mut checked.problems);
+    // What a changed file says is not worth reading: the change is reported already.
+    content::check(dir, &package, &intact, &mut checked.problems);
+    checked
+}
+
+fn check_manifest(dir: &Path, problems: &mut Vec<Problem>) -> Option<Package> {
+    let mut complain = |what: String| problems.push(Problem::new(MANIFEST, what));
+    let text = match disk::read(&dir.join(MANIFEST), MANIFEST_MOST_BYTES) {
+        Ok(text) => text,
+        Err(error) => {
+            complain(format!("cannot be read: {error}"));
+            return None;
+        }
+    };
+    let package = match Package::parse(&text) {
+        Ok(package) => package,
+        Err(error) => {
+            complain(format!("is no manifest: {error}"));
+            return None;
+        }
+    };
+    if package.text() != text {
+        complain("is not in canonical form".to_owned());
+    }
+    if package.digest() != package.privacy.manifest_sha256 {
+        complain("was changed: manifest_sha256 does not fit".to_owned());
+    }
+    let privacy = &package.privacy;
+    require(
+        "guarantee",
+        &privacy.guarantee,
+        &["model", "relative_to", "not_protected"],
+        &mut complain,
+    );
+    let universe = ["stations_sha256", "taxonomy_sha256", "slots"];
+    require("universe", &privacy.universe, &universe, &mut complain);
+    require("expected_error", &privacy.expected_error, &[], &mut complain);
+    Some(package)
+}
+
+fn require(object: &str, members: &Members, names: &[&str], complain: &mut impl FnMut(String)) {
+    for name in names {
+        if members.get(name).is_none() {
+            complain(format!("has no privacy.{object}.{name}"));
+        }
+    }
+}
+
+/// Compares every listed file with its entry; gives the names of those that fit.
+fn check_files(dir: &Path, package: &Package, problems: &mut Vec<Problem>) -> BTreeSet<String> {
+    let mut intact = BTreeSet::new();
+    let listed = &package.privacy.files;
+    for entry in listed {
+        match difference(dir, entry) {
+            Some((file, what)) => problems.push(Problem::new(file, what)),
+            None if !intact.insert(entry.name.clone()) => {
+                problems.push(Problem::new(MANIFEST, format!("lists {} twice", entry.name)));
+            }
+            None => {}
+        }
+    }
+    for name in FILES {
+        if !listed.iter().any(|entry| entry.name == name) {
+            problems.push(Problem::new(MANIFEST, format!("does not list {name}")));
+        }
+    }
+    intact
+}
+
+/// How a file differs from its entry, and which file to blame for it.
+fn difference<'a>(dir: &Path, entry: &'a FileEntry) -> Option<(&'a str, String)> {
+    let name = entry.name.as_str();
+    if !is_plain(name) || name == MANIFEST {
+        return Some((MANIFEST, format!("lists {name:?}, which is no name of a file beside it")));
+    }
+    let path = dir.join(name);
+    let length = match disk::open_plain(&path).and_then(|file| file.metadata()) {
+        Ok(metadata) => metadata.len(),
+        Err(error) => return Some((name, format!("cannot be read: {error}"))),
+    };
+    if length != entry.bytes {
+        return Some((name, format!("has {length} bytes, not {}", entry.bytes)));
+    }
+    match disk::measure(&path, entry.bytes) {
+        Err(error) => Some((name, format!("cannot be read: {error}"))),
+        Ok(there) if there.sha256.to_string() != entry.sha256 => {
+            Some((name, format!("was changed: its SHA-256 is {}", there.sha256)))
+        }
+        Ok(_) => None,
+    }
+}
+
+fn check_unlisted(dir: &Path, package: &Package, problems: &mut Vec<Problem>) {
+    let entries = match dir.read_dir() {
+        Ok(entries) => entries,
+        Err(error) => {
+            problems.push(Problem::new(".", format!("cannot be listed: {error}")));
+            return;
+        }
+    };
+    let mut names: Vec<String> = entries.flatten().map(|entry| name_of(&entry.path())).collect();
+    names.sort();
+    for name in names {
+        if name != MANIFEST && !package.privacy.files.iter().any(|entry| entry.name == name) {
+            problems.push(Problem::new(&name, "is no part of the release"));
+        }
+    }
+}
+
+/// The data package names lengths and digests a second time, for its own tools; both must agree.
+fn check_resources(package: &Package, problems: &mut Vec<Problem>) {
+    for resource in &package.resources {
+        let agrees = package.privacy.files.iter().any(|entry| {
+            entry.name == resource.path
+                && entry.bytes == resource.bytes
+                && format!("sha256:{}", entry.sha256) == resource.hash
+        });
+        if !agrees {
+            let what = format!("says two things about {}", resource.path);
+            problems.push(Problem::new(MANIFEST, what));
+        }
+    }
+}
