@@ -10,8 +10,7 @@ use prometheus::{
     Opts, Registry, TextEncoder,
 };
 
-use crate::ingest::Counts;
-use crate::model::{MicroEpsilon, Reject};
+use crate::model::{Counts, MicroEpsilon, Reject};
 
 /// Why a release was withheld; the closed set of label values.
 pub const WITHHELD: [&str; 3] = ["repeat", "overlap", "cap"];

@@ -9,6 +9,7 @@
 mod check;
 mod engine_check;
 mod keys;
+mod meaning;
 mod reader;
 
 use std::path::{Path, PathBuf};

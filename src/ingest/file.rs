@@ -8,9 +8,9 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, sync_channel};
 
-use super::{Counts, Decoder, Error, Format, RECORD_BYTES_MAX, Settings};
+use super::{Decoder, Error, Format, RECORD_BYTES_MAX, Settings};
 use crate::metrics::Board;
-use crate::model::{Reject, WindowId};
+use crate::model::{Counts, Reject, WindowId};
 use crate::passenger::Stamp;
 use crate::window::{Arrival, Gate, OpenWindows};
 

@@ -16,7 +16,7 @@ mod time;
 pub use decode::{Decoded, Decoder, Fields, Format, Settings};
 pub use file::{Harvest, read_file};
 
-use crate::model::{Kind, Reject};
+use crate::model::Kind;
 
 /// Longest record that can be a tap. Longer ones are counted, not held.
 pub const RECORD_BYTES_MAX: usize = 64 * 1024;
@@ -60,39 +60,6 @@ impl Error {
         match self {
             Self::Open { .. } | Self::Header { .. } => Kind::Config,
             Self::Read { .. } => Kind::External,
-        }
-    }
-}
-
-/// How many taps were taken and how many records were not, by reason.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Counts {
-    /// Taps that count (duplicates still among them).
-    pub taps: u64,
-    rejects: [u64; Reject::ALL.len()],
-}
-
-impl Counts {
-    /// One more reject.
-    pub fn reject(&mut self, reason: Reject) {
-        self.rejects[reason as usize] += 1;
-    }
-
-    /// Rejects by reason, all reasons in order.
-    pub fn rejects(&self) -> impl Iterator<Item = (Reject, u64)> {
-        Reject::ALL.into_iter().zip(self.rejects)
-    }
-
-    /// All rejects.
-    pub fn n_rejects(&self) -> u64 {
-        self.rejects.iter().sum()
-    }
-
-    /// Adds another worker's counts.
-    pub fn add(&mut self, other: &Self) {
-        self.taps += other.taps;
-        for (mine, theirs) in self.rejects.iter_mut().zip(other.rejects) {
-            *mine += theirs;
         }
     }
 }

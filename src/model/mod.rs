@@ -15,7 +15,7 @@ mod taxonomy;
 pub use calendar::{Calendar, CalendarError, Span, Window, WindowId};
 pub use digest::{Digest, Mac};
 pub use price::{Cost, MicroEpsilon, PriceError};
-pub use reject::Reject;
+pub use reject::{Counts, Reject};
 pub use station::{Station, StationIx, Stations};
 pub use taxonomy::{Child, NodeIx, Taxonomy, TaxonomyError};
 

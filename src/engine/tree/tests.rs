@@ -1,1 +1,273 @@
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 
+use num_rational::Ratio;
+use proptest::prelude::*;
+
+use super::consistent::fit_under;
+use super::*;
+use crate::engine::noise::{NodeClass, Noise, NoiseSource, Scale, Silence};
+use crate::model::{Child, StationIx, Taxonomy};
+use crate::passenger::{CardKey, Trajectories};
+use crate::secret::{NoiseKey, Secret};
+
+/// The printed formula, repeated until it holds, in fractions; then largest remainder, ties by path.
+fn fit_by_repetition(parent: u64, noisy: &[u64]) -> Vec<u64> {
+    let parent = Ratio::from_integer(i128::from(parent));
+    let mut fitted: Vec<Ratio<i128>> =
+        noisy.iter().map(|&count| Ratio::from_integer(i128::from(count))).collect();
+    loop {
+        let excess = fitted.iter().sum::<Ratio<i128>>() - parent;
+        let above: Vec<usize> =
+            (0..fitted.len()).filter(|&i| fitted[i] > Ratio::from_integer(0)).collect();
+        if excess <= Ratio::from_integer(0) || above.is_empty() {
+            break;
+        }
+        let each = excess / i128::try_from(above.len()).unwrap();
+        for i in above {
+            fitted[i] = (fitted[i] - each).max(Ratio::from_integer(0));
+        }
+    }
+    let mut whole: Vec<i128> = fitted.iter().map(|f| f.floor().to_integer()).collect();
+    let sum = fitted.iter().sum::<Ratio<i128>>().to_integer();
+    let mut order: Vec<usize> = (0..noisy.len()).collect();
+    order.sort_by(|&a, &b| fitted[b].fract().cmp(&fitted[a].fract()).then(a.cmp(&b)));
+    let short = sum - whole.iter().sum::<i128>();
+    for &i in order.iter().take(usize::try_from(short).unwrap()) {
+        whole[i] += 1;
+    }
+    whole.into_iter().map(|count| u64::try_from(count).unwrap()).collect()
+}
+
+#[test]
+fn parent_five_over_ten_and_one_gives_five_and_nothing() {
+    assert_eq!(fit_under(5, &[10, 1]), [5, 0]);
+    assert_eq!(fit_under(5, &[3, 2]), [3, 2]);
+    assert_eq!(fit_under(0, &[3, 2]), [0, 0]);
+    assert_eq!(fit_under(4, &[3, 3, 3]), [2, 1, 1]);
+    assert!(fit_under(7, &[]).is_empty());
+    assert_eq!(fit_under(u64::MAX, &[u64::MAX, u64::MAX]), [1 << 63, (1 << 63) - 1]);
+}
+
+proptest! {
+    #[test]
+    fn children_are_fitted_as_the_formula_repeated(
+        parent in 0_u64..60,
+        noisy in prop::collection::vec(1_u64..40, 0..9),
+    ) {
+        let fitted = fit_under(parent, &noisy);
+        prop_assert_eq!(&fitted, &fit_by_repetition(parent, &noisy));
+        prop_assert_eq!(fitted.iter().sum::<u64>(), parent.min(noisy.iter().sum()));
+    }
+}
+
+/// Answers like a node would and counts how many candidates of each class it was asked about.
+#[derive(Default)]
+struct Counting {
+    asked: BTreeMap<(u64, u64), (u64, u64)>,
+    keep_empty: bool,
+}
+
+impl Noise for Counting {
+    fn occupied(&mut self, class: &NodeClass, count: u64) -> Option<u64> {
+        self.asked.entry((class.scale().num(), class.threshold())).or_default().0 += 1;
+        Some(count.max(class.threshold()))
+    }
+
+    fn empties(&mut self, class: &NodeClass, n: u64, kept: &mut dyn FnMut(u64, u64)) {
+        self.asked.entry((class.scale().num(), class.threshold())).or_default().1 += n;
+        if self.keep_empty {
+            (0..n).for_each(|ordinal| kept(ordinal, class.threshold()));
+        }
+    }
+}
+
+fn class(number: u64) -> NodeClass {
+    NodeClass::new(Scale::new(number, 1).unwrap(), 1)
+}
+
+fn classes(taxonomy: &Taxonomy) -> Classes {
+    let height = u64::from(taxonomy.height());
+    Classes {
+        general: (1..=height).map(class).collect(),
+        leaf: (0..=height).map(|below| class(100 + below)).collect(),
+    }
+}
+
+fn taxonomy() -> impl Strategy<Value = Taxonomy> {
+    prop_oneof![
+        (1_u32..40).prop_map(|n| Taxonomy::flat(n).unwrap()),
+        (1_u32..40, 2_u32..5, 0_u32..4).prop_map(|(n, f, h)| Taxonomy::balanced(n, f, h).unwrap()),
+        prop::collection::vec(prop::collection::vec("[abc]", 0..3), 1..30)
+            .prop_map(|ways| Taxonomy::grouped(&ways).unwrap()),
+    ]
+}
+
+proptest! {
+    /// If everything passes, every candidate is asked about once: what is counted is what there is.
+    #[test]
+    fn every_candidate_is_asked_about_exactly_once(
+        taxonomy in taxonomy(),
+        keys in prop::collection::vec(0_u32..40, 0..30),
+        min_rank in 0_u32..40,
+    ) {
+        let n = taxonomy.n_leaves();
+        let min_rank = min_rank % n;
+        let mut keys: Vec<u32> = keys.into_iter().map(|k| min_rank + k % (n - min_rank)).collect();
+        keys.sort_unstable();
+        let mut noise = Counting { keep_empty: true, ..Counting::default() };
+        let mut found = Vec::new();
+        walk(&taxonomy, &classes(&taxonomy), &keys, |k| *k, min_rank, &mut noise, &mut |f| found.push(f));
+        let mut expected: BTreeMap<(u64, u64), u64> = BTreeMap::new();
+        for node in taxonomy.nodes() {
+            for number in 0..taxonomy.n_children(node) {
+                let child = taxonomy.child(node, number);
+                if taxonomy.child_ranks(&child).end > min_rank {
+                    let depth = u64::from(taxonomy.depth(node));
+                    let class = match child { Child::General(_) => depth + 1, Child::Leaf(_) => 100 + depth };
+                    *expected.entry((class, 1)).or_default() += 1;
+                }
+            }
+        }
+        let asked: BTreeMap<_, _> =
+            noise.asked.into_iter().map(|(class, (some, none))| (class, some + none)).filter(|(_, n)| *n > 0).collect();
+        prop_assert_eq!(asked, expected);
+        let mut ranks: Vec<u32> = found.iter().map(|f| f.rank).collect();
+        ranks.sort_unstable();
+        prop_assert_eq!(ranks, (min_rank..n).collect::<Vec<_>>());
+        for f in found {
+            let below = keys.iter().filter(|&&key| key == f.rank).count();
+            prop_assert_eq!(f.items.len(), below, "the items under a leaf are those with its rank");
+            prop_assert_eq!(f.noisy, (below as u64).max(1));
+        }
+    }
+}
+
+/// A splitter over stations alone, for growing trees in tests.
+struct Flat {
+    taxonomy: Taxonomy,
+    classes: Classes,
+}
+
+impl Flat {
+    fn new(n_stations: u32, class: NodeClass) -> Self {
+        let classes = Classes { general: vec![], leaf: vec![class] };
+        Self { taxonomy: Taxonomy::flat(n_stations).unwrap(), classes }
+    }
+}
+
+impl Splitter for Flat {
+    fn rank(&self, station: u32) -> u32 {
+        station
+    }
+
+    fn split(&self, items: &mut [Item], _: u32, noise: &mut impl Noise, sprouts: &mut Vec<Sprout>) {
+        items.sort_unstable();
+        walk(&self.taxonomy, &self.classes, items, |item| item.rank, 0, noise, &mut |found| {
+            sprouts.push(Sprout {
+                doublet: Doublet { station: StationIx(found.rank), slot: 0 },
+                noisy: found.noisy,
+                from: u32::try_from(found.items.start).unwrap(),
+                to: u32::try_from(found.items.end).unwrap(),
+            });
+        });
+    }
+}
+
+fn trajectories(paths: &[Vec<u32>]) -> Trajectories {
+    let hasher = Secret::from_bytes(&[1; 32]).unwrap().card_key(crate::model::WindowId::new(0));
+    let mut all = Trajectories::default();
+    for (card, path) in paths.iter().enumerate() {
+        let doublets = path.iter().map(|&station| Doublet { station: StationIx(station), slot: 0 });
+        all.push(CardKey::new(&hasher, &card.to_le_bytes()), doublets);
+    }
+    all
+}
+
+fn growth(height: u32, max_nodes: u64, threads: usize) -> Growth {
+    Growth { height, max_nodes, threads: NonZeroUsize::new(threads).unwrap() }
+}
+
+proptest! {
+    #[test]
+    fn without_noise_the_rows_are_the_trajectories(
+        paths in prop::collection::vec(prop::collection::vec(0_u32..4, 1..5), 0..40),
+    ) {
+        let levels = grow(&trajectories(&paths), &Flat::new(4, class(1)), growth(5, 1 << 20, 2), &Silence);
+        let mut expected: BTreeMap<Vec<u32>, u64> = BTreeMap::new();
+        paths.iter().for_each(|path| *expected.entry(path.clone()).or_default() += 1);
+        let released: BTreeMap<Vec<u32>, u64> = rows(&levels)
+            .into_iter()
+            .map(|row| (row.path.iter().map(|d| d.station.0).collect(), row.count))
+            .collect();
+        prop_assert_eq!(released, expected);
+    }
+
+    #[test]
+    fn the_tree_does_not_depend_on_the_number_of_threads(
+        paths in prop::collection::vec(prop::collection::vec(0_u32..30, 1..5), 0..200),
+        seed in any::<u64>(),
+    ) {
+        let splitter = Flat::new(30, NodeClass::new(Scale::new(2, 1).unwrap(), 5));
+        let grow = |threads| {
+            grow(&trajectories(&paths), &splitter, growth(4, 3_000, threads), &NoiseKey::for_test(seed))
+        };
+        prop_assert_eq!(grow(1), grow(4));
+    }
+
+    #[test]
+    fn max_nodes_keeps_the_first_nodes_in_path_order(
+        paths in prop::collection::vec(prop::collection::vec(0_u32..8, 1..4), 1..60),
+        most in 1_u64..40,
+    ) {
+        let trajectories = trajectories(&paths);
+        let splitter = Flat::new(8, class(1));
+        let all = grow(&trajectories, &splitter, growth(3, 1 << 20, 2), &Silence);
+        let cut = grow(&trajectories, &splitter, growth(3, most, 2), &Silence);
+        let n: usize = cut.iter().map(Vec::len).sum();
+        prop_assert!(n as u64 <= most);
+        prop_assert_eq!(&cut[0][..], &all[0][..cut[0].len()]);
+    }
+}
+
+/// With enough nodes for several batches the threads really share the work.
+#[test]
+fn many_nodes_are_split_side_by_side_with_one_result() {
+    let paths: Vec<Vec<u32>> = (0..60_000).map(|i| vec![i % 97, i % 89, i % 83, i % 79]).collect();
+    let splitter = Flat::new(100, NodeClass::new(Scale::new(3, 1).unwrap(), 9));
+    let trajectories = trajectories(&paths);
+    let grow = |threads| {
+        grow(&trajectories, &splitter, growth(4, 1 << 22, threads), &NoiseKey::for_test(1))
+    };
+    let (one, three) = (grow(1), grow(3));
+    assert!(one[1].len() > 2_000, "{} nodes in the second level", one[1].len());
+    assert_eq!(one, three);
+    let total: u64 = rows(&one).iter().map(|row| row.count).sum();
+    assert_eq!(
+        total,
+        one[0].iter().map(|node| node.noisy).sum::<u64>(),
+        "rows add up to the first level"
+    );
+}
+
+/// Noise must come from the node's own place: two sources that differ there give different trees.
+#[test]
+fn each_node_asks_its_own_noise() {
+    struct ByPlace;
+    struct Only(bool);
+    impl NoiseSource for ByPlace {
+        type Node = Only;
+        fn node(&self, level: u32, place: u64) -> Only {
+            Only(level == 0 || place == 1)
+        }
+    }
+    impl Noise for Only {
+        fn occupied(&mut self, _: &NodeClass, count: u64) -> Option<u64> {
+            self.0.then_some(count)
+        }
+        fn empties(&mut self, _: &NodeClass, _: u64, _: &mut dyn FnMut(u64, u64)) {}
+    }
+    let paths = vec![vec![0, 0], vec![1, 0], vec![2, 0]];
+    let levels = grow(&trajectories(&paths), &Flat::new(3, class(1)), growth(2, 100, 1), &ByPlace);
+    assert_eq!(levels[1].iter().map(|node| node.parent).collect::<Vec<_>>(), [1]);
+}

@@ -1,0 +1,71 @@
+//! What a good configuration means: its warnings, and the digest of everything that can change a release.
+
+use super::Warning;
+use super::reader::{Reader, duration_secs};
+use crate::engine::safepath::{SafePath, expected_nodes};
+use crate::model::{Calendar, Digest, MicroEpsilon, Stations};
+
+pub(super) fn warnings(
+    reader: &Reader,
+    engine: Option<&SafePath>,
+    calendar: Option<&Calendar>,
+) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    if reader.value("budget.lifetime").is_none() {
+        warnings.push(Warning::NoLifetime);
+    }
+    if reader.value("budget.horizon").is_none() {
+        warnings.push(Warning::NoHorizon);
+    }
+    if reader.value("window.from").is_none() || reader.value("window.to").is_none() {
+        warnings.push(Warning::NoRange);
+    }
+    if let (Some(engine), Some(calendar)) = (engine, calendar) {
+        let settings = engine.settings();
+        if settings.epsilon > MicroEpsilon::new(10_000_000) {
+            warnings.push(Warning::LargeEpsilon(settings.epsilon.to_string()));
+        }
+        if let Ok(false_children) = engine.false_children(calendar.slots_nominal())
+            && false_children > 1.0
+        {
+            let expected_nodes = expected_nodes(false_children, settings.height.get());
+            warnings.push(Warning::Growth { false_children, expected_nodes });
+        }
+    }
+    warnings
+}
+
+/// Everything that can change a release: feed, stations, taxonomies, window, engine and its revision. Not
+/// paths, addresses, words, or which windows exist.
+pub(super) fn digest(reader: &Reader, id: &str, stations: &Stations, engine: &SafePath) -> Digest {
+    let mut text = format!("feed.id = {id:?}\nstations = {}\n", stations.digest());
+    for key in [
+        "feed.format",
+        "feed.time_zone",
+        "feed.fields.card",
+        "feed.fields.station",
+        "feed.fields.time",
+        "window.length",
+        "window.day_start",
+        "window.slot",
+        "window.grace",
+        "window.close",
+        "window.clock_margin",
+        "window.max_ahead",
+        "window.disorder",
+        "window.max_length",
+    ] {
+        let value = reader.value(key).expect("keys with a default always have a value");
+        // "24h" and "1d" are the same duration and must not look like another configuration.
+        match value.as_str().and_then(duration_secs) {
+            Some(secs) => text.push_str(&format!("{key} = {secs}s\n")),
+            None => text.push_str(&format!("{key} = {value}\n")),
+        }
+    }
+    let facts = engine.facts();
+    text.push_str(&format!("engine.name = {}\nengine.revision = {}\n", facts.name, facts.version));
+    for (name, value) in facts.parameters {
+        text.push_str(&format!("engine.{name} = {value}\n"));
+    }
+    Digest::of(text.as_bytes())
+}

@@ -1,0 +1,256 @@
+//! The house rules that a compiler does not know, as tests.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every file below a folder with one of these endings.
+fn files(folder: &str, ending: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![root().join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.to_string_lossy().ends_with(ending) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn name(path: &Path) -> String {
+    path.strip_prefix(root()).unwrap().to_string_lossy().into_owned()
+}
+
+/// A file's text without its tests and comments: what the program is made of.
+fn program_text(path: &Path) -> String {
+    let text = fs::read_to_string(path).unwrap();
+    let program = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    program
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn is_test(path: &Path) -> bool {
+    let file = path.file_name().unwrap().to_string_lossy().into_owned();
+    file.ends_with("tests.rs")
+        || file == "fixture.rs"
+        || path.parent().is_some_and(|parent| parent.ends_with("tests"))
+}
+
+/// The room a source file belongs to; `lib`, `main` and `build` are the doors.
+fn room(path: &Path) -> String {
+    let below = path.strip_prefix(root().join("src")).unwrap();
+    let first = below.components().next().unwrap().as_os_str().to_string_lossy().into_owned();
+    first.trim_end_matches(".rs").to_owned()
+}
+
+/// Rooms named after `crate::`, alone or in braces.
+fn imports(text: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for (at, _) in text.match_indices("crate::") {
+        let rest = &text[at + "crate::".len()..];
+        let list = match rest.strip_prefix('{') {
+            Some(inside) => inside.split('}').next().unwrap_or_default(),
+            None => {
+                rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default()
+            }
+        };
+        for item in list.split(',') {
+            let item = item.trim().split("::").next().unwrap_or_default();
+            if item.starts_with(|c: char| c.is_ascii_lowercase()) {
+                found.insert(item.to_owned());
+            }
+        }
+    }
+    found
+}
+
+fn import_list() -> BTreeMap<String, BTreeSet<String>> {
+    let text = fs::read_to_string(root().join("src/ARCHITECTURE.md")).unwrap();
+    let block = text.split("```imports\n").nth(1).unwrap().split("```").next().unwrap();
+    block
+        .lines()
+        .map(|line| {
+            let (room, allowed) = line.split_once(':').unwrap();
+            (room.to_owned(), allowed.split_whitespace().map(str::to_owned).collect())
+        })
+        .collect()
+}
+
+#[test]
+fn rooms_import_only_what_the_architecture_lists() {
+    let list = import_list();
+    let mut breaches = Vec::new();
+    for path in files("src", ".rs").iter().filter(|path| !is_test(path)) {
+        let room = room(path);
+        if matches!(room.as_str(), "lib" | "main" | "build") {
+            continue;
+        }
+        let allowed = list.get(&room).unwrap_or_else(|| panic!("{room} is not in the import list"));
+        for import in imports(&program_text(path)) {
+            if import != room && !allowed.contains(&import) {
+                breaches.push(format!("{} imports {import}", name(path)));
+            }
+        }
+    }
+    assert!(breaches.is_empty(), "{breaches:#?}");
+}
+
+#[test]
+fn the_import_list_has_no_circles_and_no_strangers() {
+    let list = import_list();
+    let mut settled: BTreeSet<String> = BTreeSet::new();
+    while settled.len() < list.len() {
+        let next: Vec<String> = list
+            .iter()
+            .filter(|(room, allowed)| !settled.contains(*room) && allowed.is_subset(&settled))
+            .map(|(room, _)| room.clone())
+            .collect();
+        assert!(
+            !next.is_empty(),
+            "a circle or a stranger among {:?}",
+            list.keys().filter(|r| !settled.contains(*r))
+        );
+        settled.extend(next);
+    }
+}
+
+/// The checker itself is checked: it must see a breach in every way one can be written.
+#[test]
+fn the_import_reader_sees_every_form() {
+    let text =
+        "use crate::model::Kind;\nuse crate::{engine, ledger::Permit};\nlet x = crate::seal::y();";
+    let expected = ["engine", "ledger", "model", "seal"].map(str::to_owned);
+    assert_eq!(imports(text), BTreeSet::from(expected));
+}
+
+#[test]
+fn packages_stay_in_their_homes() {
+    let homes: &[(&str, &[&str])] = &[
+        ("bincode", &["src/seal/segment.rs"]),
+        ("parquet", &["src/publish/"]),
+        ("prometheus", &["src/metrics.rs"]),
+        ("dashmap", &["src/metrics.rs"]),
+        ("clap", &["src/cli/"]),
+        ("indicatif", &["src/cli/"]),
+        ("anyhow", &["src/cli/"]),
+        ("toml", &["src/config/"]),
+        ("rdkafka", &["src/ingest/kafka", "src/publish/kafka", "src/ledger/kafka"]),
+    ];
+    let mut strangers = Vec::new();
+    for path in files("src", ".rs").into_iter().filter(|path| !is_test(path)) {
+        let text = program_text(&path);
+        for (package, allowed) in homes {
+            let used = text.contains(&format!("{package}::"))
+                && text.match_indices(&format!("{package}::")).any(|(at, _)| {
+                    !text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':')
+                });
+            if used && !allowed.iter().any(|home| name(&path).starts_with(home)) {
+                strangers.push(format!("{package} in {}", name(&path)));
+            }
+        }
+    }
+    assert!(strangers.is_empty(), "{strangers:#?}");
+}
+
+#[test]
+fn the_core_does_no_io_and_knows_no_clock() {
+    let core =
+        ["src/window/", "src/seal/", "src/engine/", "src/ledger/book.rs", "src/ledger/record.rs"];
+    let banned = [
+        "std::fs",
+        "std::net",
+        "std::process",
+        "tokio",
+        "rdkafka",
+        "Instant::now",
+        "crate::clock",
+        "println!",
+    ];
+    let mut found = Vec::new();
+    for path in files("src", ".rs") {
+        if is_test(&path) || !core.iter().any(|room| name(&path).starts_with(room)) {
+            continue;
+        }
+        let text = program_text(&path);
+        found.extend(
+            banned
+                .iter()
+                .filter(|word| text.contains(**word))
+                .map(|word| format!("{word} in {}", name(&path))),
+        );
+    }
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+#[test]
+fn every_engine_has_a_proof_and_every_proof_names_tests_that_exist() {
+    for engine in ["noise", "tree", "safepath"] {
+        assert!(
+            root().join(format!("src/engine/{engine}/PROOF.md")).exists(),
+            "{engine} has no proof"
+        );
+    }
+    let sources: String =
+        files("src", ".rs").iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+    let mut n_named = 0;
+    for proof in files("src", "PROOF.md") {
+        let text = fs::read_to_string(&proof).unwrap();
+        for word in text.split('`').skip(1).step_by(2) {
+            let is_claim = word.matches('_').count() >= 4
+                && word.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+            if is_claim {
+                n_named += 1;
+                assert!(
+                    sources.contains(&format!("fn {word}(")),
+                    "{} names {word}, which is no test",
+                    name(&proof)
+                );
+            }
+        }
+    }
+    assert!(n_named >= 3, "proofs name the tests that hold them; found {n_named}");
+}
+
+#[test]
+fn files_are_short_and_nothing_is_left_behind() {
+    let words = [
+        ["to", "do!("].concat(),
+        ["unimpl", "emented!("].concat(),
+        ["FIX", "ME"].concat(),
+        ["XX", "X"].concat(),
+        ["#[ig", "nore"].concat(),
+    ];
+    let mut found = Vec::new();
+    for path in ["src", "tests", "benches"].iter().flat_map(|folder| files(folder, ".rs")) {
+        let text = fs::read_to_string(&path).unwrap();
+        let lines = text.lines().count();
+        if lines > 420 {
+            found.push(format!("{} has {lines} lines", name(&path)));
+        }
+        found.extend(
+            words
+                .iter()
+                .filter(|word| text.contains(*word))
+                .map(|w| format!("{w} in {}", name(&path))),
+        );
+    }
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+#[test]
+fn main_is_thin() {
+    let lines = fs::read_to_string(root().join("src/main.rs")).unwrap().lines().count();
+    assert!(lines < 30, "{lines} lines");
+}
