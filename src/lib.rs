@@ -1,4 +1,8 @@
 #![doc = include_str!("ARCHITECTURE.md")]
+#![cfg_attr(
+    test,
+    allow(clippy::print_stdout, clippy::unwrap_used, reason = "tests print their seeds")
+)]
 
 pub mod model;
 pub mod secret;

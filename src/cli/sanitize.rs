@@ -102,13 +102,24 @@ fn span(arguments: &Arguments, settings: &Settings) -> Result<Option<Span>, Fail
 
 /// The outcome in words.
 pub(super) fn say_summary(summary: &Summary, out: &Path) {
-    for Released { window, done } in &summary.windows {
+    for Released { window, n_rows, done } in &summary.windows {
         let place = out.join(window);
+        let place = place.display();
         match done {
-            Done::Paid(price) => say(&format!("released  {}  epsilon {price}", place.display())),
-            Done::Again => say(&format!("the same  {}  at no cost", place.display())),
+            Done::Paid(price) => {
+                say(&format!("released  {place}  {n_rows} rows, epsilon {price}"));
+            }
+            Done::Again => say(&format!("the same  {place}  {n_rows} rows, at no cost")),
             Done::Withheld(refusal) => say(&format!("withheld  {window}: {refusal}")),
         }
+    }
+    let is_bare =
+        |window: &Released| window.n_rows == 0 && !matches!(window.done, Done::Withheld(_));
+    if summary.windows.iter().any(is_bare) {
+        say(
+            "a release without rows: no trip had enough passengers to show through the noise. A longer window, \
+             wider slots, a lower height, allocation = \"even\" or a larger epsilon show more",
+        );
     }
     let counts = &summary.counts;
     say(&format!(
@@ -127,12 +138,14 @@ fn as_json(summary: &Summary, out: &Path) -> Value {
     let windows: Vec<Value> = summary
         .windows
         .iter()
-        .map(|Released { window, done }| match done {
+        .map(|Released { window, n_rows, done }| match done {
             Done::Paid(price) => json!({
-                "window": window, "outcome": "released", "epsilon_micro": price, "path": out.join(window),
+                "window": window, "outcome": "released", "epsilon_micro": price, "rows": n_rows,
+                "path": out.join(window),
             }),
             Done::Again => json!({
-                "window": window, "outcome": "same", "epsilon_micro": 0, "path": out.join(window),
+                "window": window, "outcome": "same", "epsilon_micro": 0, "rows": n_rows,
+                "path": out.join(window),
             }),
             Done::Withheld(refusal) => json!({
                 "window": window, "outcome": "withheld", "reason": refusal.reason(),

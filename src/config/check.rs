@@ -15,6 +15,7 @@ use super::engine_check::{check_prices, engine};
 use super::meaning::{digest, warnings};
 use super::reader::Reader;
 use super::{DEFAULTS, ReleaseWords, Settings};
+use crate::engine::safepath::SafePath;
 use crate::ingest::{self, Fields, Format};
 use crate::ledger::{self, Horizon, Repeat};
 use crate::model::{Calendar, Span, Stations};
@@ -26,94 +27,94 @@ const MONTH_SECS: i64 = 31 * 86_400;
 /// All checks; complaints of all of them at once.
 pub(super) fn settings(text: &str, base: &Path) -> Result<Settings, Vec<String>> {
     let mut reader = Reader::new(DEFAULTS, text).map_err(|complaint| vec![complaint])?;
-    reader.integer("version", 1, 1);
-    let secret = secret(&mut reader, base);
-    let ledger_file = ledger_file(&mut reader, base);
-    let zone = zone(&mut reader);
-    let stations = stations(&mut reader, base);
-    let calendar = zone.clone().and_then(|zone| calendar(&mut reader, zone));
-    let feed = feed(&mut reader);
-    let gate = gate(&mut reader);
-    let max_length = positive(&mut reader, "window.max_length", 1_000_000);
-    let span = calendar.as_ref().and_then(|calendar| span(&mut reader, calendar));
-    let engine = engine(&mut reader, stations.as_ref(), calendar.as_ref(), max_length);
-    let budget = budget(&mut reader, calendar.as_ref());
-    let release = release(&mut reader);
-    not_in_this_version(&mut reader);
-    let local = reader.is_written("feed.time_zone");
-    let warnings = warnings(&reader, engine.as_deref(), calendar.as_ref());
-    let all = (
-        secret,
-        ledger_file,
-        zone,
-        stations,
-        calendar,
-        feed,
-        gate,
-        max_length,
-        engine,
-        budget,
-        release,
-    );
-    let (
-        Some(secret),
-        Some(ledger_file),
-        Some(zone),
-        Some(stations),
-        Some(calendar),
-        Some((id, format, fields)),
-        Some(gate),
-        Some(max_length),
-        Some(engine),
-        Some(budget),
-        Some(release),
-        true,
-    ) = (
-        all.0,
-        all.1,
-        all.2,
-        all.3,
-        all.4,
-        all.5,
-        all.6,
-        all.7,
-        all.8,
-        all.9,
-        all.10,
-        reader.is_content(),
-    )
-    else {
-        return Err(reader.into_complaints());
-    };
-    check_prices(&mut reader, &engine, &budget);
-    if !reader.is_content() {
-        return Err(reader.into_complaints());
+    let parts = Parts::read(&mut reader, base);
+    match parts.assemble(&reader) {
+        Some(settings) if reader.is_content() => Ok(settings),
+        _ => Err(reader.into_complaints()),
     }
-    let digest = digest(&reader, &id, &stations, &engine);
-    let ingest = ingest::Settings {
-        format,
-        fields,
-        local_zone: local.then_some(zone),
-        calendar: calendar.clone(),
-        stations: stations.clone(),
-        secret: secret.clone(),
-    };
-    let budget = ledger::Settings { feed: id, calendar: calendar.clone(), ..budget };
-    Ok(Settings {
-        ingest,
-        gate,
-        calendar,
-        span,
-        max_length,
-        engine,
-        budget,
-        secret,
-        ledger_file,
-        stations,
-        release,
-        digest,
-        warnings,
-    })
+}
+
+/// What each check gave; `None` where it complained.
+struct Parts {
+    secret: Option<Secret>,
+    ledger_file: Option<PathBuf>,
+    zone: Option<TimeZone>,
+    stations: Option<Arc<Stations>>,
+    calendar: Option<Calendar>,
+    feed: Option<(String, Format, Fields)>,
+    gate: Option<Gate>,
+    max_length: Option<NonZeroU32>,
+    span: Option<Span>,
+    engine: Option<Arc<SafePath>>,
+    budget: Option<ledger::Settings>,
+    release: Option<ReleaseWords>,
+}
+
+impl Parts {
+    fn read(reader: &mut Reader, base: &Path) -> Self {
+        reader.integer("version", 1, 1);
+        let secret = secret(reader, base);
+        let ledger_file = ledger_file(reader, base);
+        let zone = zone(reader);
+        let stations = stations(reader, base);
+        let calendar = zone.clone().and_then(|zone| calendar(reader, zone));
+        let feed = feed(reader);
+        let gate = gate(reader);
+        let max_length = positive(reader, "window.max_length", 1_000_000);
+        let span = calendar.as_ref().and_then(|calendar| span(reader, calendar));
+        let engine = engine(reader, stations.as_ref(), calendar.as_ref(), max_length);
+        let budget = budget(reader, calendar.as_ref());
+        if let (Some(engine), Some(budget)) = (&engine, &budget) {
+            check_prices(reader, engine, budget);
+        }
+        let release = release(reader);
+        not_in_this_version(reader);
+        Self {
+            secret,
+            ledger_file,
+            zone,
+            stations,
+            calendar,
+            feed,
+            gate,
+            max_length,
+            span,
+            engine,
+            budget,
+            release,
+        }
+    }
+
+    fn assemble(self, reader: &Reader) -> Option<Settings> {
+        let (secret, stations, calendar) = (self.secret?, self.stations?, self.calendar?);
+        let (engine, (id, format, fields)) = (self.engine?, self.feed?);
+        let digest = digest(reader, &id, &stations, &engine);
+        let warnings = warnings(reader, &engine, &calendar);
+        let ingest = ingest::Settings {
+            format,
+            fields,
+            // A guessed zone would move trips by hours: local times count only where the user named one.
+            local_zone: self.zone.filter(|_| reader.is_written("feed.time_zone")),
+            calendar: calendar.clone(),
+            stations: stations.clone(),
+            secret: secret.clone(),
+        };
+        Some(Settings {
+            ingest,
+            gate: self.gate?,
+            span: self.span,
+            max_length: self.max_length?,
+            engine,
+            budget: ledger::Settings { feed: id, calendar: calendar.clone(), ..self.budget? },
+            calendar,
+            secret,
+            ledger_file: self.ledger_file?,
+            stations,
+            release: self.release?,
+            digest,
+            warnings,
+        })
+    }
 }
 
 /// Just the ledger and its key.

@@ -5,11 +5,7 @@ use super::reader::{Reader, duration_secs};
 use crate::engine::safepath::{SafePath, expected_nodes};
 use crate::model::{Calendar, Digest, MicroEpsilon, Stations};
 
-pub(super) fn warnings(
-    reader: &Reader,
-    engine: Option<&SafePath>,
-    calendar: Option<&Calendar>,
-) -> Vec<Warning> {
+pub(super) fn warnings(reader: &Reader, engine: &SafePath, calendar: &Calendar) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if reader.value("budget.lifetime").is_none() {
         warnings.push(Warning::NoLifetime);
@@ -20,17 +16,15 @@ pub(super) fn warnings(
     if reader.value("window.from").is_none() || reader.value("window.to").is_none() {
         warnings.push(Warning::NoRange);
     }
-    if let (Some(engine), Some(calendar)) = (engine, calendar) {
-        let settings = engine.settings();
-        if settings.epsilon > MicroEpsilon::new(10_000_000) {
-            warnings.push(Warning::LargeEpsilon(settings.epsilon.to_string()));
-        }
-        if let Ok(false_children) = engine.false_children(calendar.slots_nominal())
-            && false_children > 1.0
-        {
-            let expected_nodes = expected_nodes(false_children, settings.height.get());
-            warnings.push(Warning::Growth { false_children, expected_nodes });
-        }
+    let settings = engine.settings();
+    if settings.epsilon > MicroEpsilon::new(10_000_000) {
+        warnings.push(Warning::LargeEpsilon(settings.epsilon.to_string()));
+    }
+    if let Ok(false_children) = engine.false_children(calendar.slots_nominal())
+        && false_children > 1.0
+    {
+        let expected_nodes = expected_nodes(false_children, settings.height.get());
+        warnings.push(Warning::Growth { false_children, expected_nodes });
     }
     warnings
 }

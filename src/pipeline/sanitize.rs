@@ -47,6 +47,8 @@ pub trait Watch {
 pub struct Released {
     /// The window's name.
     pub window: String,
+    /// Rows of its release: a public number.
+    pub n_rows: usize,
     /// What became of it.
     pub done: Done,
 }
@@ -104,9 +106,9 @@ pub fn sanitize(
         watch.window(number, windows.len(), window);
         let stamps = open.take(window.id());
         let way = Way { settings, clock, metrics };
-        let (done, n_duplicates) = way.release(window, stamps, &mut ledger, &mut files)?;
+        let (released, n_duplicates) = way.release(window, stamps, &mut ledger, &mut files)?;
         summary.n_duplicates += n_duplicates;
-        summary.windows.push(Released { window: window.name(), done });
+        summary.windows.push(released);
     }
     summary.spent = ledger.book().spent();
     metrics.budget(summary.spent, settings.budget.lifetime);
@@ -127,7 +129,7 @@ impl Way<'_> {
         stamps: Vec<Stamp>,
         ledger: &mut Journal,
         files: &mut Files,
-    ) -> Result<(Done, u64), Error> {
+    ) -> Result<(Released, u64), Error> {
         let Settings { engine, secret, digest, max_length, .. } = self.settings;
         engine.fits(window)?;
         let sealed = SealedWindow::freeze(window.clone(), stamps, Some(*max_length), secret);
@@ -143,14 +145,14 @@ impl Way<'_> {
         // Look before paying: a refusal writes nothing, and a place that is taken costs nothing.
         if let Some(refusal) = ledger.refusal(&request) {
             self.metrics.withheld(refusal.reason());
-            return Ok((Done::Withheld(refusal), n_duplicates));
+            return Ok((withheld(window, refusal), n_duplicates));
         }
         files.preflight(window, &ReleaseId::new(window, digest))?;
         let (permit, before) = match ledger.reserve(&request)? {
             Outcome::Granted { permit, before } => (permit, before),
             Outcome::Refused(refusal) => {
                 self.metrics.withheld(refusal.reason());
-                return Ok((Done::Withheld(refusal), n_duplicates));
+                return Ok((withheld(window, refusal), n_duplicates));
             }
         };
         let noise = secret.noise_key(window.id(), sealed.mac(), digest);
@@ -170,8 +172,12 @@ impl Way<'_> {
             Before::Nothing => Done::Paid(release.cost().epsilon()),
             Before::Reserved | Before::Settled(_) => Done::Again,
         };
-        Ok((done, n_duplicates))
+        Ok((Released { window: window.name(), n_rows: release.rows().len(), done }, n_duplicates))
     }
+}
+
+fn withheld(window: &Window, refusal: Refusal) -> Released {
+    Released { window: window.name(), n_rows: 0, done: Done::Withheld(refusal) }
 }
 
 fn windows_of(settings: &Settings, span: &Span) -> Result<Vec<Window>, Error> {
@@ -218,7 +224,7 @@ fn publish_settings(job: &Job<'_>) -> publish::Settings {
         contact: release.contact.clone(),
         feed: budget.feed.clone(),
         windows_protected: job.span.is_some(),
-        closing: "a file is complete by itself: every tap in it that could be read counts"
+        closing: "A file is complete by itself: every tap in it that could be read counts."
             .to_owned(),
         budget: publish::BudgetFacts {
             lifetime_cap: budget.lifetime,

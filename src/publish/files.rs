@@ -125,7 +125,7 @@ impl Files {
         if let Err(error) = fs::rename(&aside.partial, place) {
             if occupied {
                 // Best effort: the release that stood there is better than none.
-                let _ = fs::rename(&aside.old, place);
+                fs::rename(&aside.old, place).ok();
             }
             return Err(Error::io("write", place)(error));
         }
@@ -251,13 +251,13 @@ impl Aside {
 impl Drop for Aside {
     fn drop(&mut self) {
         // Best effort on the way out: the error that leads here is the one to tell.
-        let _ = remove_dir_if_there(&self.partial);
+        remove_dir_if_there(&self.partial).ok();
         if self.place.exists() {
-            let _ = remove_dir_if_there(&self.old);
+            remove_dir_if_there(&self.old).ok();
         }
         for dir in self.made.iter().rev() {
             // Succeeds on an empty directory only.
-            let _ = fs::remove_dir(dir);
+            fs::remove_dir(dir).ok();
         }
     }
 }
@@ -266,7 +266,7 @@ struct RemovedAtEnd<'a>(&'a Path);
 
 impl Drop for RemovedAtEnd<'_> {
     fn drop(&mut self) {
-        let _ = remove_file_if_there(self.0);
+        remove_file_if_there(self.0).ok();
     }
 }
 
