@@ -297,7 +297,6 @@ fn configuration_is_toml_that_names_the_window_of_the_city() {
         let windows = city.windows();
         let table: toml::Table = city.configuration().parse().unwrap();
         let window = &table["window"];
-        assert_eq!(table["feed"]["id"].as_str(), Some(preset.name()));
         assert_eq!(window["length"].as_str(), Some(format!("{}d", windows.days).as_str()));
         assert_eq!(window["slot"].as_str(), Some("1h"));
         assert_eq!(window["from"].as_str(), Some(windows.start.to_string().as_str()));
