@@ -28,6 +28,11 @@ impl CardKey {
         Self(hasher.hash(card_id))
     }
 
+    /// Reads a key back from an opened parcel.
+    pub(crate) fn from_halves(halves: [u64; 2]) -> Self {
+        Self(halves)
+    }
+
     pub(crate) fn halves(self) -> [u64; 2] {
         self.0
     }

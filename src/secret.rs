@@ -49,6 +49,13 @@ impl Secret {
         MacWriter(hasher)
     }
 
+    /// The key that a window's parcels are encrypted with.
+    pub(crate) fn parcel_key(&self, window: WindowId) -> [u8; 32] {
+        let mut hasher = self.derive("tapveil 2026 parcels of a window");
+        hasher.update(&window.number().to_le_bytes());
+        *hasher.finalize().as_bytes()
+    }
+
     /// The key of the ledger's chain.
     pub fn ledger_key(&self) -> LedgerKey {
         LedgerKey(*self.derive("tapveil 2026 ledger chain").finalize().as_bytes())

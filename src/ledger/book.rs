@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::record::Record;
+use super::record::{Genesis, Record};
 use super::{Before, Refusal, Repeat, Request, Reservation, Settings, record};
 use crate::model::{Cost, Digest, Mac, MicroEpsilon, WindowId};
 
@@ -37,7 +37,7 @@ pub(super) enum Verdict {
 pub struct Book {
     entries: Vec<Entry>,
     n_records: u64,
-    made: String,
+    genesis: Option<Genesis>,
 }
 
 impl Book {
@@ -53,12 +53,25 @@ impl Book {
 
     /// When the ledger was made.
     pub fn made(&self) -> &str {
-        &self.made
+        self.genesis.as_ref().map_or("", |genesis| &genesis.made)
     }
 
-    /// The feed it serves; set by its first reservation.
+    /// The feed it serves: named when it was opened, or by its first reservation.
     pub fn feed(&self) -> Option<&str> {
-        self.entries.first().map(|entry| entry.feed.as_str())
+        let opened = self.genesis.as_ref().and_then(|genesis| genesis.feed.as_deref());
+        opened.or_else(|| self.entries.first().map(|entry| entry.feed.as_str()))
+    }
+
+    /// The first window that exists, for a live feed.
+    pub fn first_window(&self) -> Option<WindowId> {
+        self.genesis.as_ref()?.first_window.map(WindowId::new)
+    }
+
+    /// Whether this window has a release in place.
+    pub fn is_settled(&self, window: WindowId) -> bool {
+        self.entries
+            .iter()
+            .any(|entry| entry.reservation.window == window && entry.settled.is_some())
     }
 
     /// Everything ever reserved. What was reserved and never settled counts: its noise may have been seen.
@@ -82,7 +95,7 @@ impl Book {
                 if genesis.version != 1 {
                     return Err(format!("its form is version {}, not 1", genesis.version));
                 }
-                self.made.clone_from(&genesis.made);
+                self.genesis = Some(genesis.clone());
             }
             _ if sequence == 0 => return Err("the opening record is missing".to_owned()),
             Record::Reserved { .. } => self.entries.push(entry(sequence, record)?),

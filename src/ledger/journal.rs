@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
-use super::book::{self, Book, Verdict};
-use super::record::{self, Fault, Genesis, Record};
-use super::{Before, Error, Ledger, Outcome, Permit, Refusal, Request, Reservation, Settings};
-use crate::model::{Digest, Mac};
+use super::book::Book;
+use super::chain::{Chain, ChainFault, Step};
+use super::record::Genesis;
+use super::{Error, Ledger, Outcome, Refusal, Request, Reservation, Settings};
+use crate::model::Digest;
 use crate::secret::LedgerKey;
 
 /// How the file ends.
@@ -27,10 +28,8 @@ pub enum Tail {
 pub struct Journal {
     path: PathBuf,
     file: File,
-    key: LedgerKey,
     settings: Settings,
-    book: Book,
-    head: Mac,
+    chain: Chain,
     tail: Tail,
 }
 
@@ -38,9 +37,8 @@ impl Journal {
     /// Makes a new ledger with its opening record; never overwrites one.
     pub fn create(path: &Path, key: &LedgerKey, now: Timestamp) -> io::Result<()> {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-        let genesis = Record::Genesis(Genesis { version: 1, made: now.to_string() });
-        let (line, _) = genesis.to_line(0, &record::chain_start(), key);
-        file.write_all(line.as_bytes())?;
+        let genesis = Chain::new(key.clone()).open(Genesis::new(now));
+        file.write_all(genesis.line.as_bytes())?;
         file.sync_all()?;
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
@@ -49,8 +47,8 @@ impl Journal {
     /// Reads a ledger without touching it.
     pub fn inspect(path: &Path, key: &LedgerKey) -> Result<(Book, Tail), Error> {
         let mut file = open(path, OpenOptions::new().read(true))?;
-        let (book, _, tail, _) = read(path, &mut file, key)?;
-        Ok((book, tail))
+        let (chain, tail, _) = read(path, &mut file, key)?;
+        Ok((chain.book().clone(), tail))
     }
 
     /// Opens a ledger for booking: locks it, checks every record, drops a torn last one.
@@ -63,8 +61,8 @@ impl Journal {
             }
             Err(TryLockError::Error(error)) => return Err(failed(path, error)),
         }
-        let (book, head, tail, whole_bytes) = read(path, &mut file, key)?;
-        if let Some(found) = book.feed()
+        let (chain, tail, whole_bytes) = read(path, &mut file, key)?;
+        if let Some(found) = chain.book().feed()
             && found != settings.feed
         {
             return Err(Error::OtherFeed {
@@ -79,21 +77,17 @@ impl Journal {
                 .map_err(|error| failed(path, error))?;
         }
         file.seek(SeekFrom::End(0)).map_err(|error| failed(path, error))?;
-        let (path, key) = (path.to_owned(), key.clone());
-        Ok(Self { path, file, key, settings, book, head, tail })
+        Ok(Self { path: path.to_owned(), file, settings, chain, tail })
     }
 
     /// What was booked so far.
     pub fn book(&self) -> &Book {
-        &self.book
+        self.chain.book()
     }
 
     /// Why a request would be refused, without booking anything.
     pub fn refusal(&self, request: &Request) -> Option<Refusal> {
-        match self.book.decide(request, &self.settings) {
-            Verdict::Refuse(refusal) => Some(refusal),
-            Verdict::Known(..) | Verdict::Pay => None,
-        }
+        self.chain.refusal(request, &self.settings)
     }
 
     /// How the file ended when it was opened.
@@ -103,9 +97,7 @@ impl Journal {
 
     /// Appends a record and forces it to disk. On a failed write the file is cut back to what it was, so
     /// that a full disk leaves no half record; if even that fails the next opening finds it torn.
-    fn append(&mut self, record: &Record) -> Result<u64, Error> {
-        let sequence = self.book.n_records();
-        let (line, mac) = record.to_line(sequence, &self.head, &self.key);
+    fn append(&mut self, line: &str) -> Result<(), Error> {
         let before = self.file.stream_position().map_err(|error| failed(&self.path, error))?;
         let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data());
         if let Err(error) = written {
@@ -113,48 +105,36 @@ impl Journal {
             self.file.set_len(before).and_then(|()| self.file.seek(SeekFrom::Start(before))).ok();
             return Err(failed(&self.path, error));
         }
-        self.book.apply(record).map_err(|what| self.broken(sequence, what))?;
-        self.head = mac;
-        Ok(sequence)
-    }
-
-    fn broken(&self, sequence: u64, what: String) -> Error {
-        Error::Broken { path: self.path.display().to_string(), sequence, what }
+        Ok(())
     }
 }
 
 impl Ledger for Journal {
     fn reserve(&mut self, request: &Request) -> Result<Outcome, Error> {
-        Ok(match self.book.decide(request, &self.settings) {
-            Verdict::Known(reservation, before) => {
-                Outcome::Granted { permit: Permit { reservation }, before }
+        match self.chain.request(request, &self.settings) {
+            Step::Decided(outcome) => Ok(outcome),
+            Step::Write(pending) => {
+                self.append(&pending.line)?;
+                self.chain.granted(pending, request).map_err(|fault| faulty(&self.path, fault))
             }
-            Verdict::Refuse(refusal) => Outcome::Refused(refusal),
-            Verdict::Pay => {
-                let sequence = self.append(&book::reserved(&self.settings.feed, request))?;
-                let permit = Permit { reservation: Reservation::of(sequence, request) };
-                Outcome::Granted { permit, before: Before::Nothing }
-            }
-        })
+        }
     }
 
     fn settle(&mut self, reservation: &Reservation, release: &Digest) -> Result<(), Error> {
-        let known = self.book.entries().iter().find(|entry| entry.reservation == *reservation);
-        match known.map(|entry| entry.settled) {
-            Some(None) => {
-                let release = release.to_string();
-                self.append(&Record::Settled { reserved: reservation.sequence, release })?;
-                Ok(())
-            }
-            Some(Some(settled)) if settled == *release => Ok(()),
-            Some(Some(_)) => Err(self.broken(
-                reservation.sequence,
-                "the same window, batch and configuration gave another release than the first time; \
-                 the engine changed without a new revision"
-                    .to_owned(),
-            )),
-            None => Err(self.broken(reservation.sequence, "it was never reserved here".to_owned())),
-        }
+        let settlement = self.chain.settlement(reservation, release);
+        let Some(pending) = settlement.map_err(|fault| faulty(&self.path, fault))? else {
+            return Ok(());
+        };
+        self.append(&pending.line)?;
+        self.chain.written(pending).map_err(|fault| faulty(&self.path, fault))
+    }
+}
+
+fn faulty(path: &Path, fault: ChainFault) -> Error {
+    let path = path.display().to_string();
+    match fault {
+        ChainFault::OtherSecret => Error::OtherSecret { path },
+        ChainFault::Broken { sequence, what } => Error::Broken { path, sequence, what },
     }
 }
 
@@ -169,35 +149,24 @@ fn failed(path: &Path, error: io::Error) -> Error {
     Error::Io { path: path.display().to_string(), error }
 }
 
-/// Reads and checks the whole file: the book, the chain's head, how it ends, and the bytes of whole records.
-fn read(path: &Path, file: &mut File, key: &LedgerKey) -> Result<(Book, Mac, Tail, u64), Error> {
+/// Reads and checks the whole file: the chain, how it ends, and the bytes of whole records.
+fn read(path: &Path, file: &mut File, key: &LedgerKey) -> Result<(Chain, Tail, u64), Error> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).map_err(|error| failed(path, error))?;
     let whole = memchr::memrchr(b'\n', &bytes).map_or(0, |at| at + 1);
-    let broken =
-        |sequence, what: String| Error::Broken { path: path.display().to_string(), sequence, what };
-    let mut book = Book::default();
-    let mut head = record::chain_start();
+    let mut chain = Chain::new(key.clone());
     for line in bytes[..whole].split_inclusive(|&byte| byte == b'\n') {
-        let sequence = book.n_records();
-        let (record, mac) = match Record::from_line(&line[..line.len() - 1], sequence, &head, key) {
-            Ok(read) => read,
-            Err(Fault::WrongMac) if sequence == 0 => {
-                return Err(Error::OtherSecret { path: path.display().to_string() });
-            }
-            Err(fault) => return Err(broken(sequence, fault.to_string())),
-        };
-        book.apply(&record).map_err(|what| broken(sequence, what))?;
-        head = mac;
+        chain.read(&line[..line.len() - 1]).map_err(|fault| faulty(path, fault))?;
     }
-    if book.n_records() == 0 {
-        return Err(broken(0, "the opening record is missing".to_owned()));
+    if chain.book().n_records() == 0 {
+        let what = "the opening record is missing".to_owned();
+        return Err(faulty(path, ChainFault::Broken { sequence: 0, what }));
     }
     let tail = match bytes.len() - whole {
         0 => Tail::Whole,
         torn => Tail::Torn(torn as u64),
     };
-    Ok((book, head, tail, whole as u64))
+    Ok((chain, tail, whole as u64))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 //! Why: publishing a window twice with different noise spends its budget twice, whoever reads it.
 
 mod book;
+mod chain;
 mod journal;
 mod record;
 

@@ -21,6 +21,19 @@ pub struct Genesis {
     pub version: u32,
     /// When the ledger was made, RFC 3339.
     pub made: String,
+    /// The feed, where it is known from the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feed: Option<String>,
+    /// The first window that exists, for a live feed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_window: Option<i64>,
+}
+
+impl Genesis {
+    /// Opens a ledger that learns its feed with its first reservation.
+    pub fn new(now: jiff::Timestamp) -> Self {
+        Self { version: 1, made: now.to_string(), feed: None, first_window: None }
+    }
 }
 
 /// One record.

@@ -6,10 +6,13 @@
 //! Refuses: nothing; what may not enter was rejected in `window`.
 //! Why: `src/window/PROOF.md`.
 
+mod assembly;
 mod close;
 mod segment;
 
+pub use assembly::{Assembly, AssemblyError};
 pub use close::{Arrival, Closing, Finished, PartitionSeals, Watermark};
+pub use segment::{Nonce, Packer, Parcel, ParcelError};
 
 use std::fmt;
 use std::num::NonZeroU32;

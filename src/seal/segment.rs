@@ -1,17 +1,22 @@
-//! The wire form of a sealed batch: the one file that uses bincode (decision 0003).
+//! The wire form of what is sealed: the one file that uses bincode (decision 0003).
 //!
-//! The form is fixed: version, window, slots, then every card with its doublets, in canonical order,
-//! little-endian integers of fixed width. Two batches with the same bytes are the same batch.
+//! The form is fixed: little-endian integers of fixed width, a version in front. The canonical batch is written
+//! for its MAC only. A *parcel* travels through the topic `segments`: a part of a window's taps, or the marker that a
+//! partition has finished a window. Parcels hold trajectories, so they are encrypted with a key of their window;
+//! who reads the topic learns how much there is of which window, and nothing else.
 
+use std::fmt;
 use std::io::{BufWriter, Write};
 
 use bincode::config::{Configuration, Fixint, LittleEndian};
+use chacha20poly1305::aead::{Aead, KeyInit, Payload};
+use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 
-use crate::model::{Mac, Window};
-use crate::passenger::Trajectories;
+use crate::model::{Digest, Mac, StationIx, Window, WindowId};
+use crate::passenger::{CardKey, Stamp, Trajectories};
 use crate::secret::Secret;
 
-/// Changes with the form below; an old batch then has another MAC.
+/// Changes with the forms below; an old batch then has another MAC, and an old parcel is refused.
 const VERSION: u16 = 1;
 
 const FORM: Configuration<LittleEndian, Fixint> =
@@ -37,5 +42,179 @@ fn write_plaintext(out: &mut impl Write, window: &Window, trajectories: &Traject
 }
 
 fn put(out: &mut impl Write, value: impl bincode::Encode) {
-    bincode::encode_into_std_write(value, out, FORM).expect("writing to a hasher cannot fail");
+    bincode::encode_into_std_write(value, out, FORM).expect("writing to memory cannot fail");
 }
+
+/// What the first bytes of every parcel are.
+const MAGIC: &[u8; 4] = b"tvp1";
+const NONCE_BYTES: usize = 24;
+const HEADER_BYTES: usize = MAGIC.len() + size_of::<i64>() + NONCE_BYTES;
+/// Taps in one parcel: 24 bytes each, so that a parcel stays below half of a broker's usual limit of 1 MiB.
+const TAPS_MAX: usize = 20_000;
+
+/// A random number that is used once. Two parcels of one window must never share one.
+pub type Nonce = [u8; NONCE_BYTES];
+
+/// What travels from ingest to release.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Parcel {
+    /// Some taps of a window.
+    Taps {
+        /// The window.
+        window: WindowId,
+        /// The partition of `taps` they came from.
+        partition: u32,
+        /// The taps; inside the fence.
+        stamps: Vec<Stamp>,
+    },
+    /// A partition has finished a window; nothing more of it will come.
+    Finished {
+        /// The window.
+        window: WindowId,
+        /// The partition.
+        partition: u32,
+        /// How many partitions `taps` had after the window's deadline.
+        n_partitions: u32,
+    },
+}
+
+impl fmt::Debug for Parcel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Taps { window, partition, .. } => write!(f, "Taps({window:?}, {partition}, ***)"),
+            Self::Finished { window, partition, n_partitions } => {
+                write!(f, "Finished({window:?}, {partition} of {n_partitions})")
+            }
+        }
+    }
+}
+
+/// Why a parcel cannot be opened. Each stops the work: a lost parcel is lost taps.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ParcelError {
+    /// Not one of ours.
+    #[error("it is not a parcel of this version of tapveil")]
+    NotAParcel,
+    /// Does not decrypt.
+    #[error("it was sealed with another secret than secret.file, or was changed; bring the right secret back")]
+    OtherSecret,
+    /// Of another feed.
+    #[error("it belongs to the feed {found:?}, not to feed.id = {expected:?}")]
+    OtherFeed {
+        /// The feed in the parcel.
+        found: String,
+        /// Ours.
+        expected: String,
+    },
+    /// Made with other stations or windows.
+    #[error("it was made with another station list or other windows than the configuration has now")]
+    OtherLayout,
+}
+
+/// Packs and opens the parcels of one feed.
+#[derive(Clone, Debug)]
+pub struct Packer {
+    secret: Secret,
+    feed: String,
+    /// Digest of what the numbers in a parcel refer to: the station list and the calendar.
+    layout: Digest,
+}
+
+type Contents = (u16, String, [u8; 32], u32, u32, Vec<u8>);
+
+impl Packer {
+    /// For this feed, whose stations and windows have this digest.
+    pub fn new(secret: Secret, feed: String, layout: Digest) -> Self {
+        Self { secret, feed, layout }
+    }
+
+    /// Parcels for some taps of a window, each below the broker's limit.
+    pub fn taps(
+        &self,
+        window: WindowId,
+        partition: u32,
+        stamps: &[Stamp],
+        nonce: &mut dyn FnMut() -> Nonce,
+    ) -> Vec<Vec<u8>> {
+        let pack = |stamps: &[Stamp], nonce: Nonce| {
+            let mut plain = Vec::with_capacity(24 * stamps.len());
+            for stamp in stamps {
+                put(&mut plain, (stamp.card.halves(), stamp.offset_millis, stamp.station.0));
+            }
+            self.seal(window, partition, 0, &plain, &nonce)
+        };
+        stamps.chunks(TAPS_MAX).map(|part| pack(part, nonce())).collect()
+    }
+
+    /// The marker that a partition has finished a window.
+    pub fn finished(&self, window: WindowId, partition: u32, n_partitions: u32, nonce: &Nonce) -> Vec<u8> {
+        assert!(n_partitions > 0, "S-6: a topic has at least one partition");
+        self.seal(window, partition, n_partitions, &[], nonce)
+    }
+
+    fn seal(&self, window: WindowId, partition: u32, count: u32, plain: &[u8], nonce: &Nonce) -> Vec<u8> {
+        let packed = snap::raw::Encoder::new().compress_vec(plain).expect("far below snappy's limit of 4 GiB");
+        let contents: Contents =
+            (VERSION, self.feed.clone(), *self.layout.bytes(), partition, count, packed);
+        let contents =
+            bincode::encode_to_vec(contents, FORM).expect("writing to memory cannot fail");
+        let mut parcel = Vec::with_capacity(HEADER_BYTES + contents.len() + 16);
+        parcel.extend_from_slice(MAGIC);
+        parcel.extend_from_slice(&window.number().to_le_bytes());
+        let cipher = XChaCha20Poly1305::new(&self.secret.parcel_key(window).into());
+        let payload = Payload { msg: &contents, aad: &parcel };
+        let sealed = cipher.encrypt(XNonce::from_slice(nonce), payload);
+        let sealed = sealed.expect("only messages beyond 256 GiB cannot be encrypted");
+        parcel.extend_from_slice(nonce);
+        parcel.extend_from_slice(&sealed);
+        parcel
+    }
+
+    /// Opens a parcel and checks that it is ours.
+    pub fn open(&self, bytes: &[u8]) -> Result<Parcel, ParcelError> {
+        let (header, sealed) = bytes.split_at_checked(HEADER_BYTES).ok_or(ParcelError::NotAParcel)?;
+        let (public, nonce) = header.split_at(HEADER_BYTES - NONCE_BYTES);
+        let (magic, number) = public.split_at(MAGIC.len());
+        if magic != MAGIC {
+            return Err(ParcelError::NotAParcel);
+        }
+        let window = WindowId::new(i64::from_le_bytes(number.try_into().expect("eight bytes")));
+        let cipher = XChaCha20Poly1305::new(&self.secret.parcel_key(window).into());
+        let contents = cipher
+            .decrypt(XNonce::from_slice(nonce), Payload { msg: sealed, aad: public })
+            .map_err(|_| ParcelError::OtherSecret)?;
+        let ((version, feed, layout, partition, n_partitions, packed), _): (Contents, usize) =
+            bincode::decode_from_slice(&contents, FORM).map_err(|_| ParcelError::NotAParcel)?;
+        if version != VERSION {
+            return Err(ParcelError::NotAParcel);
+        }
+        if feed != self.feed {
+            return Err(ParcelError::OtherFeed { found: feed, expected: self.feed.clone() });
+        }
+        if layout != *self.layout.bytes() {
+            return Err(ParcelError::OtherLayout);
+        }
+        if n_partitions > 0 {
+            return Ok(Parcel::Finished { window, partition, n_partitions });
+        }
+        let plain = snap::raw::Decoder::new()
+            .decompress_vec(&packed)
+            .map_err(|_| ParcelError::NotAParcel)?;
+        Ok(Parcel::Taps { window, partition, stamps: stamps(&plain)? })
+    }
+}
+
+fn stamps(mut plain: &[u8]) -> Result<Vec<Stamp>, ParcelError> {
+    let mut stamps = Vec::with_capacity(plain.len() / 24);
+    while !plain.is_empty() {
+        let ((halves, offset_millis, station), used): (([u64; 2], u32, u32), usize) =
+            bincode::decode_from_slice(plain, FORM).map_err(|_| ParcelError::NotAParcel)?;
+        let card = CardKey::from_halves(halves);
+        stamps.push(Stamp { card, offset_millis, station: StationIx(station) });
+        plain = &plain[used..];
+    }
+    Ok(stamps)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+//! The chain of records with its book: what both ledgers share. Pure; where lines are kept is not its business.
+
+use super::book::{self, Book, Verdict};
+use super::record::{self, Fault, Genesis, Record};
+use super::{Before, Outcome, Permit, Refusal, Request, Reservation, Settings};
+use crate::model::{Digest, Mac};
+use crate::secret::LedgerKey;
+
+/// A record that is not what was written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum ChainFault {
+    /// The first record does not fit the secret.
+    OtherSecret,
+    /// A record is wrong.
+    Broken {
+        /// Which.
+        sequence: u64,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+/// All records so far: what they say, and the MAC of the last.
+pub(super) struct Chain {
+    key: LedgerKey,
+    book: Book,
+    head: Mac,
+}
+
+/// A line that is made but not yet durable. Applied once it is.
+pub(super) struct Pending {
+    record: Record,
+    mac: Mac,
+    /// The text with its line feed.
+    pub(super) line: String,
+    /// The number it will have.
+    pub(super) sequence: u64,
+}
+
+/// What has to be written for a request, if anything.
+pub(super) enum Step {
+    /// Nothing: it is decided.
+    Decided(Outcome),
+    /// This line; then [`Chain::granted`].
+    Write(Pending),
+}
+
+impl Chain {
+    pub(super) fn new(key: LedgerKey) -> Self {
+        Self { key, book: Book::default(), head: record::chain_start() }
+    }
+
+    pub(super) fn book(&self) -> &Book {
+        &self.book
+    }
+
+    pub(super) fn head(&self) -> &Mac {
+        &self.head
+    }
+
+    /// Takes the next line (without its line feed).
+    pub(super) fn read(&mut self, line: &[u8]) -> Result<(), ChainFault> {
+        let sequence = self.book.n_records();
+        let broken = |what: String| ChainFault::Broken { sequence, what };
+        let (record, mac) =
+            Record::from_line(line, sequence, &self.head, &self.key).map_err(|fault| match fault {
+                Fault::WrongMac if sequence == 0 => ChainFault::OtherSecret,
+                fault => broken(fault.to_string()),
+            })?;
+        self.book.apply(&record).map_err(broken)?;
+        self.head = mac;
+        Ok(())
+    }
+
+    /// The line for a record.
+    pub(super) fn next(&self, record: Record) -> Pending {
+        let sequence = self.book.n_records();
+        let (line, mac) = record.to_line(sequence, &self.head, &self.key);
+        Pending { record, mac, line, sequence }
+    }
+
+    /// The opening line of a new ledger.
+    pub(super) fn open(&self, genesis: Genesis) -> Pending {
+        self.next(Record::Genesis(genesis))
+    }
+
+    /// Takes a line that is durable now.
+    pub(super) fn written(&mut self, pending: Pending) -> Result<(), ChainFault> {
+        let broken = |what: String| ChainFault::Broken { sequence: pending.sequence, what };
+        self.book.apply(&pending.record).map_err(broken)?;
+        self.head = pending.mac;
+        Ok(())
+    }
+
+    /// Why a request would be refused.
+    pub(super) fn refusal(&self, request: &Request, settings: &Settings) -> Option<Refusal> {
+        match self.book.decide(request, settings) {
+            Verdict::Refuse(refusal) => Some(refusal),
+            Verdict::Known(..) | Verdict::Pay => None,
+        }
+    }
+
+    /// Decides about a request; what is new must be written first.
+    pub(super) fn request(&self, request: &Request, settings: &Settings) -> Step {
+        match self.book.decide(request, settings) {
+            Verdict::Known(reservation, before) => {
+                Step::Decided(Outcome::Granted { permit: Permit { reservation }, before })
+            }
+            Verdict::Refuse(refusal) => Step::Decided(Outcome::Refused(refusal)),
+            Verdict::Pay => Step::Write(self.next(book::reserved(&settings.feed, request))),
+        }
+    }
+
+    /// The permit for a request whose Reserved line is durable now (L-1).
+    pub(super) fn granted(&mut self, pending: Pending, request: &Request) -> Result<Outcome, ChainFault> {
+        let sequence = pending.sequence;
+        self.written(pending)?;
+        let permit = Permit { reservation: Reservation::of(sequence, request) };
+        Ok(Outcome::Granted { permit, before: Before::Nothing })
+    }
+
+    /// The line that settles a reservation; `None` if it is settled with this digest already.
+    pub(super) fn settlement(
+        &self,
+        reservation: &Reservation,
+        release: &Digest,
+    ) -> Result<Option<Pending>, ChainFault> {
+        let broken =
+            |what: &str| ChainFault::Broken { sequence: reservation.sequence, what: what.to_owned() };
+        let known = self.book.entries().iter().find(|entry| entry.reservation == *reservation);
+        match known.map(|entry| entry.settled) {
+            Some(None) => {
+                let release = release.to_string();
+                Ok(Some(self.next(Record::Settled { reserved: reservation.sequence, release })))
+            }
+            Some(Some(settled)) if settled == *release => Ok(None),
+            Some(Some(_)) => Err(broken(
+                "the same window, batch and configuration gave another release than the first time; \
+                 the engine changed without a new revision",
+            )),
+            None => Err(broken("it was never reserved here")),
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! The release side of sealing: gathers parcels until every partition has finished a window.
+//!
+//! A window is complete when the markers of partitions 0 … max(count) − 1 are in. Windows complete in any
+//! order; what a settled window still gets is dropped.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::segment::Parcel;
+use crate::model::WindowId;
+use crate::passenger::Stamp;
+
+/// Why parcels do not fit together. Each is a broken invariant.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum AssemblyError {
+    /// Taps after the marker that said there would be none.
+    #[error("S-7: partition {partition} sent taps of a window it had finished")]
+    TapsAfterMarker {
+        /// The partition.
+        partition: u32,
+    },
+    /// A second marker.
+    #[error("S-8: partition {partition} finished a window twice")]
+    FinishedTwice {
+        /// The partition.
+        partition: u32,
+    },
+}
+
+/// What has come of one window.
+#[derive(Debug)]
+struct Gathering {
+    stamps: Vec<Stamp>,
+    finished: BTreeSet<u32>,
+    n_partitions: u32,
+    first_offset: i64,
+}
+
+/// Windows that are on their way to their release.
+#[derive(Debug, Default)]
+pub struct Assembly {
+    windows: BTreeMap<WindowId, Gathering>,
+}
+
+impl Assembly {
+    /// Takes a parcel that stood at this offset of `segments`.
+    pub fn take(&mut self, parcel: Parcel, offset: i64) -> Result<(), AssemblyError> {
+        let (Parcel::Taps { window, .. } | Parcel::Finished { window, .. }) = parcel;
+        let gathering = self.windows.entry(window).or_insert_with(|| Gathering {
+            stamps: Vec::new(),
+            finished: BTreeSet::new(),
+            n_partitions: 0,
+            first_offset: offset,
+        });
+        match parcel {
+            Parcel::Taps { partition, stamps, .. } => {
+                if gathering.finished.contains(&partition) {
+                    return Err(AssemblyError::TapsAfterMarker { partition });
+                }
+                gathering.stamps.extend(stamps);
+            }
+            Parcel::Finished { partition, n_partitions, .. } => {
+                if !gathering.finished.insert(partition) {
+                    return Err(AssemblyError::FinishedTwice { partition });
+                }
+                gathering.n_partitions = gathering.n_partitions.max(n_partitions);
+            }
+        }
+        Ok(())
+    }
+
+    /// The earliest window that every partition has finished.
+    pub fn complete(&self) -> Option<WindowId> {
+        let is_complete = |gathering: &Gathering| {
+            gathering.n_partitions > 0
+                && (0..gathering.n_partitions).all(|partition| gathering.finished.contains(&partition))
+        };
+        self.windows.iter().find(|(_, gathering)| is_complete(gathering)).map(|(window, _)| *window)
+    }
+
+    /// The taps of a window; they stay until [`Self::settle`].
+    pub fn stamps(&self, window: WindowId) -> &[Stamp] {
+        self.windows.get(&window).map_or(&[], |gathering| &gathering.stamps)
+    }
+
+    /// Forgets a window whose release is in place or withheld for good.
+    pub fn settle(&mut self, window: WindowId) {
+        self.windows.remove(&window);
+    }
+
+    /// The first offset that a window on its way still needs.
+    pub fn earliest_needed(&self) -> Option<i64> {
+        self.windows.values().map(|gathering| gathering.first_offset).min()
+    }
+
+    /// The first offset that would be needed without this window.
+    pub fn earliest_needed_without(&self, window: WindowId) -> Option<i64> {
+        let others = self.windows.iter().filter(|(other, _)| **other != window);
+        others.map(|(_, gathering)| gathering.first_offset).min()
+    }
+
+    /// Windows on their way.
+    pub fn n_windows(&self) -> usize {
+        self.windows.len()
+    }
+
+    /// Taps held.
+    pub fn n_taps(&self) -> usize {
+        self.windows.values().map(|gathering| gathering.stamps.len()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finished(window: i64, partition: u32, n_partitions: u32) -> Parcel {
+        Parcel::Finished { window: WindowId::new(window), partition, n_partitions }
+    }
+
+    fn taps(window: i64, partition: u32) -> Parcel {
+        Parcel::Taps { window: WindowId::new(window), partition, stamps: Vec::new() }
+    }
+
+    #[test]
+    fn a_window_is_complete_when_every_partition_of_the_largest_count_is_in() {
+        let mut assembly = Assembly::default();
+        assembly.take(taps(1, 0), 10).unwrap();
+        assembly.take(finished(1, 0, 2), 11).unwrap();
+        assembly.take(finished(1, 1, 3), 12).unwrap();
+        assert_eq!(assembly.complete(), None, "a partition was added before the deadline");
+        assembly.take(finished(1, 2, 3), 13).unwrap();
+        assert_eq!(assembly.complete(), Some(WindowId::new(1)));
+    }
+
+    #[test]
+    fn the_committed_offset_is_the_earliest_one_an_unsettled_window_needs() {
+        let mut assembly = Assembly::default();
+        for (parcel, offset) in [(taps(1, 0), 5), (taps(2, 0), 6), (taps(1, 0), 7)] {
+            assembly.take(parcel, offset).unwrap();
+        }
+        assert_eq!(assembly.earliest_needed(), Some(5));
+        assert_eq!(assembly.earliest_needed_without(WindowId::new(1)), Some(6));
+        assembly.settle(WindowId::new(1));
+        assert_eq!(assembly.earliest_needed(), Some(6));
+    }
+
+    #[test]
+    fn taps_after_a_marker_and_a_second_marker_are_broken_invariants() {
+        let mut assembly = Assembly::default();
+        assembly.take(finished(1, 0, 2), 1).unwrap();
+        let late = assembly.take(taps(1, 0), 2);
+        assert_eq!(late, Err(AssemblyError::TapsAfterMarker { partition: 0 }));
+        let twice = assembly.take(finished(1, 0, 2), 3);
+        assert_eq!(twice, Err(AssemblyError::FinishedTwice { partition: 0 }));
+    }
+}
