@@ -220,3 +220,6 @@ fn entry(sequence: u64, record: &Record) -> Result<Entry, String> {
         settled: None,
     })
 }
+
+#[cfg(test)]
+mod tests;
