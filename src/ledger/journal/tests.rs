@@ -233,9 +233,9 @@ fn every_changed_byte_of_every_record_is_noticed() {
     // Changed in place: rewriting the file thousands of times would wait for the disk each time.
     let file = OpenOptions::new().write(true).open(&path).unwrap();
     // Not the very last line feed: a file without it cannot be told from one that was torn there.
-    for at in 0..whole.len() - 1 {
+    for (at, &byte) in whole[..whole.len() - 1].iter().enumerate() {
         for mask in [0x01, 0x20, 0x80, 0xff] {
-            file.write_all_at(&[whole[at] ^ mask], at as u64).unwrap();
+            file.write_all_at(&[byte ^ mask], at as u64).unwrap();
             match open_at(&path) {
                 Err(Error::Broken { .. }) => {}
                 Err(Error::OtherSecret { .. }) if at < opening => {}
@@ -243,7 +243,7 @@ fn every_changed_byte_of_every_record_is_noticed() {
                 Ok(_) => panic!("byte {at}, mask {mask}: it opened"),
             }
         }
-        file.write_all_at(&[whole[at]], at as u64).unwrap();
+        file.write_all_at(&[byte], at as u64).unwrap();
     }
     assert_eq!(fs::read(&path).unwrap(), whole, "a broken ledger is left as it is");
 }
