@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::metrics::Board;
-use crate::model::{Calendar, Stations, WindowId};
+use crate::model::{Calendar, Counts, Reject, Stations, WindowId};
 use crate::passenger::Stamp;
 use crate::secret::Secret;
 use crate::window::{Arrival, Gate};

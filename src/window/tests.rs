@@ -201,7 +201,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn any_card_taken_away_leaves_every_other_trajectory_as_it_was(
+    fn any_one_card_taken_away_leaves_every_other_trajectory_as_it_was(
         (sent, shuffled) in feed(),
         gone in 0..5_u8,
     ) {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::support::{City, assert_same_tree, tree};
+use crate::support::{City, assert_same_tree, skipped, tree};
 
 /// A file system of so many bytes, gone when dropped.
 struct SmallDisk(PathBuf);
@@ -33,9 +33,7 @@ fn a_full_disk_leaves_nothing_half_written() {
     // From nothing fits at all to all but the last bytes do.
     for (number, bytes) in [4_096, 12_288, 20_480, 28_672].into_iter().enumerate() {
         let Some(disk) = SmallDisk::mount(&city.path(&format!("disk{number}")), bytes) else {
-            println!(
-                "SKIPPED: a full disk under the releases (no file system can be mounted here)"
-            );
+            skipped("a full disk under the releases (cannot mount one)");
             return;
         };
         let failed = city.sanitize(&format!("disk{number}/out"), &[]).code(3);

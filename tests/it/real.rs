@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::support::{Run, assert_same_tree, program, releases, run};
+use crate::support::{Run, assert_same_tree, program, releases, run, skipped};
 
 fn mibici() -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
@@ -15,7 +15,7 @@ fn mibici() -> Option<PathBuf> {
 #[test]
 fn a_day_of_a_real_city_becomes_the_same_release_twice() {
     let Some(data) = mibici() else {
-        println!("SKIPPED: the taps of MiBici are not here (../shared/data/mibici)");
+        skipped("the taps of MiBici are not here (../shared/data/mibici)");
         return;
     };
     let dir = tempfile::tempdir().unwrap();

@@ -316,15 +316,17 @@ impl SmallDisk {
 impl Drop for SmallDisk {
     fn drop(&mut self) {
         // Best effort: what stays mounted vanishes with the machine's memory.
-        let _ = Command::new("umount").arg(self.0.path()).output();
+        Command::new("umount").arg(self.0.path()).output().ok();
     }
 }
 
 #[test]
 fn a_full_disk_leaves_no_half_record() {
     let Some(disk) = SmallDisk::mount(8_192) else {
-        eprintln!("SKIPPED: a full disk under the ledger (no file system can be mounted here)");
-        assert!(open_at(Path::new("/nowhere/ledger")).is_err());
+        // Past the test harness, which shows nothing of a test that passes.
+        io::stderr()
+            .write_all(b"\nSKIPPED: a full disk under the ledger (cannot mount one)\n")
+            .unwrap();
         return;
     };
     let path = disk.0.path().join("ledger");
