@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::fs;
 
+use serde_json::Value;
+
 use crate::support::{City, assert_same_tree, releases, run, tree};
 
 const WEEK: &str = "20151109T0400_20151116T0400";
@@ -103,29 +105,34 @@ fn an_empty_file_is_an_answer_with_a_range_and_a_mistake_without() {
     city.verify("out").code(0);
 }
 
+/// More members may come; these are promised.
+#[track_caller]
+fn assert_members(value: &Value, promised: &[&str]) {
+    for name in promised {
+        assert!(value.get(name).is_some(), "{name} is not in {value}");
+    }
+}
+
 #[test]
 fn json_outputs_have_the_documented_members() {
     let city = City::new();
-    let members = |value: &serde_json::Value| -> Vec<String> {
-        value.as_object().unwrap().keys().cloned().collect()
-    };
     let done = city.sanitize("out", &["--json"]).code(0);
     assert_eq!(done.out.lines().count(), 1, "one line for machines");
     let done = done.json();
-    assert_eq!(members(&done), ["operator_only", "spent_micro", "windows"]);
-    assert_eq!(members(&done["windows"][0]), ["epsilon_micro", "outcome", "path", "window"]);
+    assert_members(&done, &["operator_only", "spent_micro", "windows"]);
+    assert_members(&done["windows"][0], &["epsilon_micro", "outcome", "path", "window"]);
     assert_eq!(done["windows"][0]["outcome"], "released");
     assert_eq!(done["spent_micro"], 20_000_000);
-    assert_eq!(members(&done["operator_only"]), ["duplicates", "rejects", "taps"]);
+    assert_members(&done["operator_only"], &["duplicates", "rejects", "taps"]);
     let config = city.config();
     let config = config.to_str().unwrap();
     let out = city.path("out");
     let verified = run(["verify", "--json", out.to_str().unwrap()]).code(0).json();
-    assert_eq!(members(&verified), ["catalog", "notes", "releases", "sound"]);
+    assert_members(&verified, &["catalog", "notes", "releases", "sound"]);
     assert_eq!(verified["sound"], true);
-    assert_eq!(members(&verified["releases"][0]), ["name", "problems", "release_id"]);
+    assert_members(&verified["releases"][0], &["name", "problems", "release_id"]);
     let booked = city.booked();
-    assert_eq!(members(&booked), ["entries", "feed", "made", "spent_micro", "torn_bytes"]);
+    assert_members(&booked, &["entries", "feed", "made", "spent_micro", "torn_bytes"]);
     assert_eq!(booked["entries"][0]["settled"], true);
     let whole = run(["ledger", "verify", "--json", "-c", config]).code(0).json();
     assert_eq!((&whole["whole"], &whole["records"]), (&true.into(), &3.into()));
@@ -134,7 +141,7 @@ fn json_outputs_have_the_documented_members() {
     assert_eq!(checked["config_sha256"], booked["entries"][0]["config_sha256"]);
     city.edit("height = 4\n", "height = 3\n");
     let refused = city.sanitize("out", &["--json"]).code(1).json();
-    assert_eq!(members(&refused["windows"][0]), ["message", "outcome", "reason", "window"]);
+    assert_members(&refused["windows"][0], &["message", "outcome", "reason", "window"]);
     assert_eq!(refused["windows"][0]["reason"], "repeat");
 }
 
