@@ -58,6 +58,8 @@ pub(super) fn digest(reader: &Reader, id: &str, stations: &Stations, engine: &Sa
             None => text.push_str(&format!("{key} = {value}\n")),
         }
     }
+    // Naming the zone, even the default one, decides whether local times count.
+    text.push_str(&format!("feed.local_times = {}\n", reader.is_written("feed.time_zone")));
     let facts = engine.facts();
     text.push_str(&format!("engine.name = {}\nengine.revision = {}\n", facts.name, facts.version));
     for (name, value) in facts.parameters {
