@@ -1,6 +1,7 @@
 //! What a good configuration means: its warnings, and the digest of everything that can change a release.
 
 use super::Warning;
+use super::keys::{Form, KEYS};
 use super::reader::{Reader, duration_secs};
 use crate::engine::safepath::{SafePath, expected_nodes};
 use crate::model::{Calendar, Digest, MicroEpsilon, Stations};
@@ -51,11 +52,14 @@ pub(super) fn digest(reader: &Reader, id: &str, stations: &Stations, engine: &Sa
     ] {
         let value = reader.value(key).expect("keys with a default always have a value");
         // "24h" and "1d" are the same duration and must not look like another configuration.
-        match value.as_str().and_then(duration_secs) {
+        let is_duration = KEYS.contains(&(key, Form::Duration));
+        match value.as_str().filter(|_| is_duration).and_then(duration_secs) {
             Some(secs) => text.push_str(&format!("{key} = {secs}s\n")),
             None => text.push_str(&format!("{key} = {value}\n")),
         }
     }
+    // Naming the zone, even the default one, decides whether local times count.
+    text.push_str(&format!("feed.local_times = {}\n", reader.is_written("feed.time_zone")));
     let facts = engine.facts();
     text.push_str(&format!("engine.name = {}\nengine.revision = {}\n", facts.name, facts.version));
     for (name, value) in facts.parameters {

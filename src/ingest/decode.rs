@@ -89,6 +89,8 @@ impl Decoder {
     /// Decodes one record.
     pub fn decode(&mut self, record: &[u8]) -> Result<Decoded<'_>, Reject> {
         let record = record.strip_suffix(b"\r").unwrap_or(record);
+        // Some programs begin a file with a byte order mark; it is no part of the first record.
+        let record = record.strip_prefix("\u{feff}".as_bytes()).unwrap_or(record);
         if record.trim_ascii().is_empty() {
             return Err(Reject::Empty);
         }

@@ -41,10 +41,15 @@ impl<'de> Visitor<'de> for Members<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut found: Found<'de> = [None, None, None];
         while let Some(Key(name)) = map.next_key_seed(KeySeed)? {
-            let names = [&self.0.card, &self.0.station, &self.0.time];
-            let mut wanted = names.iter().zip(&mut found).filter(|(wanted, _)| ***wanted == *name);
+            let names = [
+                (&self.0.card, Scalar::Id),
+                (&self.0.station, Scalar::Id),
+                (&self.0.time, Scalar::Time),
+            ];
+            let mut wanted =
+                names.into_iter().zip(&mut found).filter(|((wanted, _), _)| **wanted == *name);
             match wanted.next() {
-                Some((_, slot)) => *slot = map.next_value_seed(Scalar)?,
+                Some(((_, scalar), slot)) => *slot = map.next_value_seed(scalar)?,
                 None => {
                     map.next_value::<IgnoredAny>()?;
                 }
@@ -61,12 +66,18 @@ impl<'de> DeserializeSeed<'de> for KeySeed {
     type Value = Key<'de>;
 
     fn deserialize<D: Deserializer<'de>>(self, text: D) -> Result<Self::Value, D::Error> {
-        text.deserialize_str(Scalar).map(|key| Key(key.unwrap_or_default()))
+        text.deserialize_str(Scalar::Id).map(|key| Key(key.unwrap_or_default()))
     }
 }
 
 /// A string or a number as text; null is nothing; anything else is not a tap.
-struct Scalar;
+enum Scalar {
+    /// A whole number of at most 64 bits: beyond that two ids could be rounded to one, and two cards would
+    /// become one.
+    Id,
+    /// Any number: seconds may have a fraction.
+    Time,
+}
 
 impl<'de> DeserializeSeed<'de> for Scalar {
     type Value = Option<Cow<'de, str>>;
@@ -100,10 +111,10 @@ impl<'de> Visitor<'de> for Scalar {
     }
 
     fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Self::Value, E> {
-        if !number.is_finite() {
-            return Err(E::custom("not a number"));
+        match self {
+            Self::Time if number.is_finite() => Ok(Some(Cow::Owned(number.to_string()))),
+            _ => Err(E::custom("not a number that can be kept exactly")),
         }
-        Ok(Some(Cow::Owned(number.to_string())))
     }
 
     fn visit_unit<E>(self) -> Result<Self::Value, E> {

@@ -233,3 +233,6 @@ fn entry(sequence: u64, record: &Record) -> Result<Entry, String> {
         settled: None,
     })
 }
+
+#[cfg(test)]
+mod tests;

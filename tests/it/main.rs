@@ -1,4 +1,11 @@
-//! One integration binary: one file per boundary.
+//! One integration binary: one file per boundary. Most start the program as a user would and look at what
+//! it leaves behind.
 #![allow(clippy::unwrap_used, reason = "a test that cannot set its stage up fails, and says where")]
 
+mod support;
 mod tidy;
+mod cli;
+mod refusals;
+mod disk;
+mod kill;
+mod real;

@@ -1,0 +1,250 @@
+use jiff::tz::TimeZone;
+use proptest::prelude::*;
+
+use super::*;
+use crate::ledger::Horizon;
+use crate::model::{Calendar, Window};
+
+const DAY_SECS: i64 = 86_400;
+
+fn calendar(days: i64) -> Calendar {
+    Calendar::new(TimeZone::UTC, days * DAY_SECS, 4 * 3_600, 3_600).unwrap()
+}
+
+fn window(days: i64, number: i64) -> Window {
+    calendar(days).window(WindowId::new(number)).unwrap()
+}
+
+/// A request for a daily window; the batch stands for its taps.
+fn request(day: i64, batch: u8, micro: u64) -> Request {
+    Request {
+        window: window(1, day),
+        batch: Mac::from_bytes([batch; 32]),
+        configuration: Digest::of(b"configuration"),
+        cost: Cost::differential(MicroEpsilon::new(micro)),
+    }
+}
+
+fn settings() -> Settings {
+    Settings {
+        feed: "metro".to_owned(),
+        calendar: calendar(1),
+        lifetime: None,
+        horizon: None,
+        repeat: Repeat::Refuse,
+    }
+}
+
+fn opened() -> Book {
+    let mut book = Book::default();
+    let genesis = record::Genesis { version: 1, made: "2015-11-09T04:00:00Z".to_owned() };
+    book.apply(&Record::Genesis(genesis)).unwrap();
+    book
+}
+
+fn pay(book: &mut Book, request: &Request, settings: &Settings) {
+    assert_eq!(book.decide(request, settings), Verdict::Pay);
+    book.apply(&reserved("metro", request)).unwrap();
+}
+
+/// The spent sum a cap complains with, if it does.
+fn capped(verdict: Verdict) -> Option<(&'static str, u64)> {
+    match verdict {
+        Verdict::Refuse(Refusal::Cap { cap, spent, .. }) => Some((cap, spent.micro())),
+        _ => None,
+    }
+}
+
+#[test]
+fn the_very_same_request_is_known_and_free() {
+    let (mut book, settings) = (opened(), settings());
+    let asked = request(10, 1, 500);
+    pay(&mut book, &asked, &settings);
+    let booked = book.entries()[0].reservation.clone();
+    assert_eq!(book.decide(&asked, &settings), Verdict::Known(booked.clone(), Before::Reserved));
+    let release = Digest::of(b"rows");
+    book.apply(&Record::Settled { reserved: 1, release: release.to_string() }).unwrap();
+    assert_eq!(book.decide(&asked, &settings), Verdict::Known(booked, Before::Settled(release)));
+    assert_eq!(book.spent(), MicroEpsilon::new(500), "neither asking nor settling costs anything");
+}
+
+#[test]
+fn anything_else_for_a_paid_window_is_refused_and_says_what_differs() {
+    let (mut book, settings) = (opened(), settings());
+    pay(&mut book, &request(10, 1, 500), &settings);
+    let other_taps = request(10, 2, 500);
+    let what = "other taps";
+    assert_eq!(book.decide(&other_taps, &settings), Verdict::Refuse(Refusal::Repeat { what }));
+    let mut other_configuration = request(10, 1, 500);
+    other_configuration.configuration = Digest::of(b"another");
+    let what = "another configuration";
+    assert_eq!(
+        book.decide(&other_configuration, &settings),
+        Verdict::Refuse(Refusal::Repeat { what })
+    );
+}
+
+#[test]
+fn a_window_of_another_length_over_the_same_time_is_refused() {
+    let (mut book, settings) = (opened(), settings());
+    pay(&mut book, &request(10, 1, 500), &settings);
+    let mut week = request(0, 1, 500);
+    week.window = window(7, 1);
+    let Verdict::Refuse(Refusal::Overlap { other }) = book.decide(&week, &settings) else {
+        panic!("days 7 to 13 cover day 10");
+    };
+    assert!(other.contains("1970-01-15T04:00:00Z to 1970-01-16T04:00:00Z"), "{other}");
+    week.window = window(7, 2);
+    assert_eq!(book.decide(&week, &settings), Verdict::Pay, "days 14 to 20 do not");
+}
+
+#[test]
+fn windows_that_only_touch_do_not_overlap() {
+    let (mut book, settings) = (opened(), settings());
+    pay(&mut book, &request(10, 1, 500), &settings);
+    assert_eq!(book.decide(&request(9, 1, 500), &settings), Verdict::Pay);
+    assert_eq!(book.decide(&request(11, 1, 500), &settings), Verdict::Pay);
+}
+
+#[test]
+fn a_repeat_that_pays_counts_in_full() {
+    let mut book = opened();
+    let settings =
+        Settings { repeat: Repeat::Pay, lifetime: Some(MicroEpsilon::new(1_000)), ..settings() };
+    pay(&mut book, &request(10, 1, 500), &settings);
+    pay(&mut book, &request(10, 2, 500), &settings);
+    assert_eq!(book.spent(), MicroEpsilon::new(1_000));
+    assert_eq!(
+        capped(book.decide(&request(10, 3, 1), &settings)),
+        Some(("budget.lifetime", 1_000))
+    );
+    let known = book.decide(&request(10, 1, 500), &settings);
+    assert!(matches!(known, Verdict::Known(..)), "the same again is free even at the cap");
+}
+
+#[test]
+fn the_lifetime_cap_is_exact() {
+    let mut book = opened();
+    let settings = Settings { lifetime: Some(MicroEpsilon::new(1_000)), ..settings() };
+    pay(&mut book, &request(1, 1, 999), &settings);
+    assert_eq!(capped(book.decide(&request(2, 1, 2), &settings)), Some(("budget.lifetime", 999)));
+    pay(&mut book, &request(2, 1, 1), &settings);
+    assert_eq!(capped(book.decide(&request(3, 1, 1), &settings)), Some(("budget.lifetime", 1_000)));
+}
+
+#[test]
+fn a_reservation_that_was_never_settled_counts() {
+    let mut book = opened();
+    let settings = Settings { lifetime: Some(MicroEpsilon::new(1_000)), ..settings() };
+    pay(&mut book, &request(1, 1, 1_000), &settings);
+    assert!(book.entries()[0].settled.is_none());
+    assert!(capped(book.decide(&request(2, 1, 1), &settings)).is_some(), "its noise may be seen");
+}
+
+#[test]
+fn the_horizon_looks_both_ways() {
+    let horizon = Some(Horizon { windows: 3, cap: MicroEpsilon::new(2) });
+    let settings = Settings { horizon, ..settings() };
+    let mut book = opened();
+    pay(&mut book, &request(10, 1, 1), &settings);
+    pay(&mut book, &request(12, 1, 1), &settings);
+    // Booked last, but it lies between the two: the run 10, 11, 12 would cost three.
+    assert_eq!(capped(book.decide(&request(11, 1, 1), &settings)), Some(("budget.horizon", 2)));
+    assert_eq!(book.decide(&request(9, 1, 1), &settings), Verdict::Pay);
+    assert_eq!(book.decide(&request(13, 1, 1), &settings), Verdict::Pay);
+}
+
+#[test]
+fn a_window_of_another_length_counts_in_every_run_it_touches() {
+    let horizon = Some(Horizon { windows: 2, cap: MicroEpsilon::new(5) });
+    let settings = Settings { horizon, ..settings() };
+    let mut book = opened();
+    let mut week = request(0, 1, 4);
+    week.window = window(7, 1);
+    book.apply(&reserved("metro", &week)).unwrap();
+    assert_eq!(capped(book.decide(&request(14, 1, 2), &settings)), Some(("budget.horizon", 4)));
+    assert_eq!(capped(book.decide(&request(6, 1, 2), &settings)), Some(("budget.horizon", 4)));
+    assert_eq!(book.decide(&request(15, 1, 2), &settings), Verdict::Pay);
+}
+
+#[test]
+fn records_that_cannot_follow_are_refused() {
+    let mut book = opened();
+    let genesis = record::Genesis { version: 1, made: String::new() };
+    let release = Digest::of(b"rows").to_string();
+    assert!(book.apply(&Record::Genesis(genesis)).unwrap_err().contains("second opening"));
+    let settles = |reserved| Record::Settled { reserved, release: release.clone() };
+    assert!(book.apply(&settles(1)).unwrap_err().contains("never reserved"));
+    book.apply(&reserved("metro", &request(1, 1, 1))).unwrap();
+    book.apply(&settles(1)).unwrap();
+    assert!(book.apply(&settles(1)).unwrap_err().contains("twice"));
+    let dear = request(2, 1, MicroEpsilon::MAX.micro() + 1);
+    assert!(book.apply(&reserved("metro", &dear)).unwrap_err().contains("beyond every budget"));
+    let mut unopened = Book::default();
+    assert!(unopened.apply(&settles(1)).unwrap_err().contains("opening record"));
+    let genesis = record::Genesis { version: 2, made: String::new() };
+    assert!(unopened.apply(&Record::Genesis(genesis)).unwrap_err().contains("version 2"));
+    assert_eq!(
+        (book.n_records(), unopened.n_records()),
+        (3, 0),
+        "a refused record leaves no trace"
+    );
+}
+
+/// The most that any run of `n` consecutive days with this day in it costs, by trying them all.
+fn fullest_run(paid: &[(i64, u64)], n: i64, day: i64) -> u64 {
+    (-20..40)
+        .filter(|first| (*first..first + n).contains(&day))
+        .map(|first| {
+            let inside = paid.iter().filter(|(at, _)| (first..first + n).contains(at));
+            inside.map(|(_, micro)| micro).sum()
+        })
+        .max()
+        .unwrap_or(0)
+}
+
+proptest! {
+    /// Windows come in any order, some twice. Every verdict must be the one that a sum over all runs gives,
+    /// and at the end no run of so many windows costs more than the cap.
+    #[test]
+    fn the_horizon_cap_is_exact_over_every_run(
+        n in 1_u32..6,
+        cap in 1_u64..16,
+        lifetime in 1_u64..60,
+        pays in any::<bool>(),
+        asked in prop::collection::vec((0_i64..16, 0_u8..3, 1_u64..6), 1..40),
+    ) {
+        let settings = Settings {
+            lifetime: Some(MicroEpsilon::new(lifetime)),
+            horizon: Some(Horizon { windows: n, cap: MicroEpsilon::new(cap) }),
+            repeat: if pays { Repeat::Pay } else { Repeat::Refuse },
+            ..settings()
+        };
+        let mut book = opened();
+        let mut paid: Vec<(i64, u64)> = Vec::new();
+        let mut seen = std::collections::BTreeSet::new();
+        for (day, batch, micro) in asked {
+            let all: u64 = paid.iter().map(|(_, micro)| micro).sum();
+            let run = fullest_run(&paid, i64::from(n), day);
+            let verdict = book.decide(&request(day, batch, micro), &settings);
+            if seen.contains(&(day, batch, micro)) {
+                prop_assert!(matches!(verdict, Verdict::Known(_, Before::Reserved)));
+            } else if !pays && paid.iter().any(|(at, _)| *at == day) {
+                prop_assert_eq!(verdict, Verdict::Refuse(Refusal::Repeat { what: "other taps" }));
+            } else if all + micro > lifetime {
+                prop_assert_eq!(capped(verdict), Some(("budget.lifetime", all)));
+            } else if run + micro > cap {
+                prop_assert_eq!(capped(verdict), Some(("budget.horizon", run)));
+            } else {
+                prop_assert_eq!(verdict, Verdict::Pay);
+                book.apply(&reserved("metro", &request(day, batch, micro))).unwrap();
+                paid.push((day, micro));
+                seen.insert((day, batch, micro));
+            }
+        }
+        prop_assert_eq!(book.spent().micro(), paid.iter().map(|(_, micro)| micro).sum::<u64>());
+        for day in 0..16 {
+            prop_assert!(fullest_run(&paid, i64::from(n), day) <= cap);
+        }
+    }
+}

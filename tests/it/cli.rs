@@ -1,0 +1,170 @@
+//! The way of a user who does everything right.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::{City, assert_same_tree, releases, run, tree};
+
+const WEEK: &str = "20151109T0400_20151116T0400";
+
+#[test]
+fn a_city_becomes_a_release_that_verifies() {
+    let city = City::new();
+    let done = city.sanitize("out", &[]).code(0);
+    assert!(done.out.contains("released") && done.out.contains("epsilon 20.0"), "{}", done.out);
+    assert_eq!(releases(&city.path("out")), [WEEK]);
+    let rows = fs::read_to_string(city.path("out").join(WEEK).join("paths.csv")).unwrap();
+    assert!(rows.lines().count() > 20, "a release to compare has rows");
+    let verified = city.verify("out").code(0);
+    assert!(verified.out.contains(&format!("good  {WEEK}")), "{}", verified.out);
+    city.verify(&format!("out/{WEEK}")).code(0);
+}
+
+#[test]
+fn the_same_again_gives_the_same_bytes_at_no_cost() {
+    let city = City::new();
+    city.sanitize("out", &[]).code(0);
+    let (first, ledger) = (tree(&city.path("out")), city.ledger());
+    let again = city.sanitize("out", &[]).code(0);
+    assert!(again.out.contains("at no cost"), "{}", again.out);
+    assert!(tree(&city.path("out")) == first);
+    city.sanitize("elsewhere/deep/out", &[]).code(0);
+    assert_same_tree(&city.path("out"), &city.path("elsewhere/deep/out"));
+    assert_eq!(city.ledger(), ledger, "nothing was booked again");
+    assert_eq!(city.spent_micro(), 20_000_000);
+}
+
+#[test]
+fn a_lost_release_comes_back_as_it_was() {
+    let city = City::new();
+    city.sanitize("out", &[]).code(0);
+    let first = tree(&city.path("out"));
+    fs::remove_dir_all(city.path("out")).unwrap();
+    city.sanitize("out", &[]).code(0);
+    assert!(tree(&city.path("out")) == first);
+    fs::write(city.path("out").join(WEEK).join("od.csv"), "spoiled").unwrap();
+    city.verify("out").code(1);
+    city.sanitize("out", &[]).code(0);
+    assert!(tree(&city.path("out")) == first, "a spoiled one is replaced");
+    assert_eq!(city.spent_micro(), 20_000_000);
+}
+
+#[test]
+fn line_ends_and_the_order_of_lines_do_not_change_a_release() {
+    let city = City::new();
+    city.sanitize("out", &[]).code(0);
+    let text = fs::read_to_string(city.path("taps.csv")).unwrap();
+    fs::write(city.path("crlf.csv"), text.replace('\n', "\r\n")).unwrap();
+    city.sanitize_file("crlf.csv", "crlf", &[]).code(0);
+    assert_same_tree(&city.path("out"), &city.path("crlf"));
+    let (header, rows) = text.split_once('\n').unwrap();
+    let mut backwards: Vec<&str> = rows.lines().rev().collect();
+    backwards.extend(rows.lines().take(100));
+    fs::write(city.path("mixed.csv"), format!("{header}\n{}", backwards.join("\n"))).unwrap();
+    let mixed = city.sanitize_file("mixed.csv", "mixed", &["--json"]).code(0).json();
+    assert_eq!(mixed["operator_only"]["duplicates"], 100, "duplicates count once");
+    assert_same_tree(&city.path("out"), &city.path("mixed"));
+    assert_eq!(city.spent_micro(), 20_000_000);
+}
+
+#[test]
+fn windows_that_hold_no_tap_are_released_all_the_same() {
+    let city = City::new();
+    let range = ["--from", "2016-01-04", "--to", "2016-01-18", "--json"];
+    let done = city.sanitize("out", &range).code(0).json();
+    assert_eq!(done["windows"].as_array().unwrap().len(), 2);
+    assert_eq!(done["operator_only"]["taps"], 0);
+    let expected = ["20160104T0400_20160111T0400", "20160111T0400_20160118T0400"];
+    assert_eq!(releases(&city.path("out")), expected);
+    city.verify("out").code(0);
+    assert_eq!(city.spent_micro(), 40_000_000, "an empty window costs as much as a full one");
+}
+
+#[test]
+fn an_empty_file_is_an_answer_with_a_range_and_a_mistake_without() {
+    let city = City::new();
+    city.forget_range();
+    let header = "card,station,time\n";
+    let rejects = format!("{header}c,nowhere,2015-11-09T07:00:00\nc,L1-01,noon\n");
+    for (name, text) in [("none.csv", ""), ("header.csv", header), ("bad.csv", &rejects)] {
+        fs::write(city.path(name), text).unwrap();
+        let (ledger, out) = (city.ledger(), format!("{name}-out"));
+        let failed = city.sanitize_file(name, &out, &[]).code(2);
+        assert_eq!(failed.complaints().len(), 1, "{}", failed.err);
+        assert!(failed.err.contains("--from and --to"), "the remedy: {}", failed.err);
+        assert_eq!(city.ledger(), ledger);
+        assert!(!city.path(&out).exists());
+    }
+    let range = ["--from", "2015-11-09", "--to", "2015-11-16"];
+    for name in ["none.csv", "header.csv", "bad.csv"] {
+        city.sanitize_file(name, "out", &range).code(0);
+    }
+    assert_eq!(city.spent_micro(), 20_000_000, "three times nothing is the same batch");
+    city.verify("out").code(0);
+}
+
+/// More members may come; these are promised.
+#[track_caller]
+fn assert_members(value: &Value, promised: &[&str]) {
+    for name in promised {
+        assert!(value.get(name).is_some(), "{name} is not in {value}");
+    }
+}
+
+#[test]
+fn json_outputs_have_the_documented_members() {
+    let city = City::new();
+    let done = city.sanitize("out", &["--json"]).code(0);
+    assert_eq!(done.out.lines().count(), 1, "one line for machines");
+    let done = done.json();
+    assert_members(&done, &["operator_only", "spent_micro", "windows"]);
+    assert_members(&done["windows"][0], &["epsilon_micro", "outcome", "path", "window"]);
+    assert_eq!(done["windows"][0]["outcome"], "released");
+    assert_eq!(done["spent_micro"], 20_000_000);
+    assert_members(&done["operator_only"], &["duplicates", "rejects", "taps"]);
+    let config = city.config();
+    let config = config.to_str().unwrap();
+    let out = city.path("out");
+    let verified = run(["verify", "--json", out.to_str().unwrap()]).code(0).json();
+    assert_members(&verified, &["catalog", "notes", "releases", "sound"]);
+    assert_eq!(verified["sound"], true);
+    assert_members(&verified["releases"][0], &["name", "problems", "release_id"]);
+    let booked = city.booked();
+    assert_members(&booked, &["entries", "feed", "made", "spent_micro", "torn_bytes"]);
+    assert_eq!(booked["entries"][0]["settled"], true);
+    let whole = run(["ledger", "verify", "--json", "-c", config]).code(0).json();
+    assert_eq!((&whole["whole"], &whole["records"]), (&true.into(), &3.into()));
+    let checked = run(["check", "--json", "-c", config]).code(0).json();
+    assert_eq!(checked["stations"], 68);
+    assert_eq!(checked["config_sha256"], booked["entries"][0]["config_sha256"]);
+    city.edit("height = 4\n", "height = 3\n");
+    let refused = city.sanitize("out", &["--json"]).code(1).json();
+    assert_members(&refused["windows"][0], &["message", "outcome", "reason", "window"]);
+    assert_eq!(refused["windows"][0]["reason"], "repeat");
+}
+
+#[test]
+fn no_card_is_in_a_release_or_in_what_the_program_says() {
+    let city = City::new();
+    let taps = fs::read_to_string(city.path("taps.csv")).unwrap();
+    let cards: BTreeSet<&[u8]> =
+        taps.lines().skip(1).map(|line| line.split(',').next().unwrap().as_bytes()).collect();
+    assert_eq!(cards.len(), 3_000);
+    let length = cards.first().unwrap().len();
+    assert!(cards.iter().all(|card| card.len() == length), "all ids have one length");
+    let mut said = city.sanitize("out", &[]).code(0);
+    let metrics = city.path("metrics");
+    let again = city.sanitize("out", &["--metrics", metrics.to_str().unwrap()]).code(0);
+    said.out += &(again.out + &again.err + &city.verify("out").out + &city.booked().to_string());
+    let mut places = tree(&city.path("out"));
+    places.insert("what was said".into(), Some((said.out + &said.err).into_bytes()));
+    places.insert("the metrics".into(), Some(fs::read(metrics).unwrap()));
+    places.insert("the ledger".into(), Some(city.ledger()));
+    let holds = |bytes: &[u8]| bytes.windows(length).any(|piece| cards.contains(piece));
+    assert!(holds(taps.as_bytes()), "the search finds what is there");
+    for (path, bytes) in places {
+        assert!(!bytes.is_some_and(|bytes| holds(&bytes)), "{} names a card", path.display());
+    }
+}
