@@ -13,6 +13,7 @@ pub mod seal;
 pub mod ledger;
 pub mod engine;
 pub mod publish;
+pub mod kafka;
 pub mod pipeline;
 pub mod city;
 pub mod config;

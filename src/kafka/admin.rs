@@ -1,0 +1,138 @@
+//! The admin client: asks for topics and their settings, and makes topics.
+
+use std::time::{Duration, Instant};
+
+use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, ResourceSpecifier, TopicReplication};
+use rdkafka::error::RDKafkaErrorCode;
+use rdkafka::metadata::Metadata;
+
+use super::topics::{Found, Purpose, create_command};
+use super::{Error, Settings, Watcher, explain_on};
+
+const ANSWER: Duration = Duration::from_secs(20);
+/// A topic that was just made may take so long to be known everywhere.
+const APPEARS: Duration = Duration::from_secs(20);
+
+/// The admin client with a runtime of its own: its calls are futures, this program's are not.
+pub(super) struct Admin<'a> {
+    settings: &'a Settings,
+    client: AdminClient<Watcher>,
+    watcher: Watcher,
+    runtime: tokio::runtime::Runtime,
+    options: AdminOptions,
+}
+
+impl<'a> Admin<'a> {
+    pub(super) fn new(settings: &'a Settings) -> Result<Self, Error> {
+        let watcher = Watcher::default();
+        let client = settings
+            .client()
+            .create_with_context(watcher.clone())
+            .map_err(|error| explain_on(&watcher, "", error))?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Error::Failed(format!("the system gives no event loop: {error}")))?;
+        let options =
+            AdminOptions::new().operation_timeout(Some(ANSWER)).request_timeout(Some(ANSWER));
+        Ok(Self { settings, client, watcher, runtime, options })
+    }
+
+    /// All topics: asking for one by name could make it, with the broker's settings instead of ours.
+    pub(super) fn metadata(&self) -> Result<Metadata, Error> {
+        let answer = self.client.inner().fetch_metadata(None, ANSWER);
+        answer.map_err(|error| explain_on(&self.watcher, "asking for the topics", error))
+    }
+
+    /// Makes topics; gives complaints about those that it may not make.
+    pub(super) fn create(
+        &self,
+        missing: &[Purpose],
+        n_brokers: usize,
+    ) -> Result<Vec<String>, Error> {
+        if missing.is_empty() {
+            return Ok(Vec::new());
+        }
+        let copies = n_brokers.clamp(1, 3);
+        let new: Vec<NewTopic<'_>> = missing
+            .iter()
+            .map(|purpose| {
+                let replication = TopicReplication::Fixed(i32::try_from(copies).unwrap_or(1));
+                let topic =
+                    NewTopic::new(purpose.name(self.settings), purpose.partitions(), replication);
+                let topic =
+                    purpose.configuration().iter().fold(topic, |topic, (k, v)| topic.set(k, v));
+                if copies == 3 { topic.set("min.insync.replicas", "2") } else { topic }
+            })
+            .collect();
+        let results = self
+            .runtime
+            .block_on(self.client.create_topics(&new, &self.options))
+            .map_err(|error| explain_on(&self.watcher, "creating topics", error))?;
+        let refused = |(purpose, result): (
+            &Purpose,
+            Result<String, (String, RDKafkaErrorCode)>,
+        )| {
+            let (topic, code) = result.err()?;
+            (code != RDKafkaErrorCode::TopicAlreadyExists).then(|| {
+                format!(
+                    "the topic {topic} is missing (or this user may not see it) and cannot be made: {code}; run: {}",
+                    create_command(self.settings, *purpose, copies)
+                )
+            })
+        };
+        Ok(missing.iter().zip(results).filter_map(refused).collect())
+    }
+
+    /// Waits until new topics have leaders.
+    pub(super) fn await_topics(&self, made: &[Purpose]) -> Result<(), Error> {
+        let began = Instant::now();
+        let is_ready = |metadata: &Metadata, purpose: &Purpose| {
+            let name = purpose.name(self.settings);
+            metadata.topics().iter().any(|topic| {
+                topic.name() == name
+                    && topic.partitions().iter().all(|partition| partition.leader() >= 0)
+            })
+        };
+        while !made.is_empty() {
+            let metadata = self.metadata()?;
+            if made.iter().all(|purpose| is_ready(&metadata, purpose)) {
+                break;
+            }
+            if began.elapsed() > APPEARS {
+                return Err(Error::Failed(
+                    "the brokers made topics but do not lead them".to_owned(),
+                ));
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        Ok(())
+    }
+
+    /// The settings of topics, in order; nothing where this user may not look.
+    pub(super) fn describe(&self, topics: &[Purpose]) -> Result<Vec<Option<Found>>, Error> {
+        if topics.is_empty() {
+            return Ok(Vec::new());
+        }
+        let resources: Vec<ResourceSpecifier<'_>> = topics
+            .iter()
+            .map(|purpose| ResourceSpecifier::Topic(purpose.name(self.settings)))
+            .collect();
+        let doing = "asking for the topics' settings";
+        let results = self
+            .runtime
+            .block_on(self.client.describe_configs(&resources, &self.options))
+            .map_err(|error| explain_on(&self.watcher, doing, error))?;
+        results
+            .into_iter()
+            .map(|result| match result {
+                Ok(resource) => Ok(Some(Found::new(&resource))),
+                Err(
+                    RDKafkaErrorCode::TopicAuthorizationFailed
+                    | RDKafkaErrorCode::ClusterAuthorizationFailed,
+                ) => Ok(None),
+                Err(code) => Err(Error::Failed(format!("{doing} failed: {code}"))),
+            })
+            .collect()
+    }
+}

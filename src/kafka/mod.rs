@@ -1,0 +1,67 @@
+//! Kafka clients: how to reach the brokers, what every client of ours must be set to, and the topics.
+//!
+//! In → out: checked [`Settings`] → client configurations, checked topics, taps sent, records read.
+//! Promises: K-1 no property from outside changes what exactly-once rests on; K-2 a failure carries the
+//!   broker's own reason, not only librdkafka's summary; K-3 no secret is ever printed.
+//! Refuses: topics whose settings would lose a tap or a payment.
+//! Why: the rules are the same for every client, so they stand in one place.
+
+mod admin;
+mod client;
+mod feeder;
+mod reader;
+mod settings;
+pub mod topics;
+mod watcher;
+
+pub use client::connect;
+pub use feeder::{Feeder, Options as FeedOptions, Outgoing};
+pub use reader::{Received, read_committed};
+pub use settings::{HAS_TLS, Property, Protocol, Settings, TLS_BUILD, Topics};
+pub use topics::Warning;
+pub use watcher::{Watcher, explain, explain_on};
+
+use crate::model::Kind;
+
+/// Why Kafka could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Nobody answered in time.
+    #[error("no broker at {brokers} answered within {waited} s: {reason}")]
+    Unreachable {
+        /// Where they should be.
+        brokers: String,
+        /// How long was waited, in seconds.
+        waited: u64,
+        /// The true reason.
+        reason: String,
+    },
+    /// The brokers refused something or failed.
+    #[error("{0}")]
+    Failed(String),
+    /// Something took longer than it may.
+    #[error("{0}")]
+    TooLate(String),
+    /// The client's settings cannot be.
+    #[error("{0}; see [kafka] and [kafka.properties] in the configuration")]
+    Settings(String),
+    /// Topics are missing or set so that taps or payments would be lost.
+    #[error("{}", complaints.join("\n  "))]
+    Topics {
+        /// All of them, each with its remedy.
+        complaints: Vec<String>,
+    },
+}
+
+impl Error {
+    /// Whose fault it is.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Unreachable { .. } | Self::Failed(_) | Self::TooLate(_) => Kind::External,
+            Self::Settings(_) | Self::Topics { .. } => Kind::Config,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+//! Reads a whole topic once, as anybody who may only read it could.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::error::KafkaError;
+use rdkafka::message::{Headers, Message};
+use rdkafka::{Offset, TopicPartitionList};
+
+use super::{Error, Settings, Watcher, explain_on};
+
+const ANSWER: Duration = Duration::from_secs(20);
+
+/// One record of a topic.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Received {
+    /// The partition it stands in.
+    pub partition: i32,
+    /// Its place there.
+    pub offset: i64,
+    /// Its key; empty without one.
+    pub key: Vec<u8>,
+    /// Its header of the asked name, if it has one.
+    pub header: Option<Vec<u8>>,
+    /// Its value; nothing for a tombstone.
+    pub payload: Option<Vec<u8>>,
+}
+
+/// Reads every committed record from the beginning to the end as it is now, partition by partition in order. A
+/// transaction that is still open holds the end back until it is decided, at most for `timeout` without a record.
+pub fn read_committed(
+    settings: &Settings,
+    topic: &str,
+    header: &str,
+    timeout: Duration,
+    take: &mut dyn FnMut(Received),
+) -> Result<(), Error> {
+    let watcher = Watcher::default();
+    let doing = format!("reading the topic {topic}");
+    let failed = |error| explain_on(&watcher, &doing, error);
+    let consumer: BaseConsumer<Watcher> = settings
+        .plain_consumer("read_committed")
+        .create_with_context(watcher.clone())
+        .map_err(failed)?;
+    let metadata = consumer.fetch_metadata(Some(topic), ANSWER).map_err(failed)?;
+    let partitions: BTreeSet<i32> = metadata
+        .topics()
+        .iter()
+        .flat_map(|topic| topic.partitions())
+        .map(|partition| partition.id())
+        .collect();
+    if let Some(error) = metadata.topics().first().and_then(|topic| topic.error()) {
+        return Err(failed(KafkaError::MetadataFetch(error.into())));
+    }
+    let mut assignment = TopicPartitionList::new();
+    for &partition in &partitions {
+        assignment.add_partition_offset(topic, partition, Offset::Beginning).map_err(failed)?;
+    }
+    consumer.assign(&assignment).map_err(failed)?;
+    let mut open = partitions;
+    let mut last = Instant::now();
+    while !open.is_empty() {
+        match consumer.poll(Duration::from_millis(200)) {
+            Some(Ok(message)) => {
+                last = Instant::now();
+                let value = message.headers().and_then(|headers| {
+                    headers.iter().find(|one| one.key == header).and_then(|one| one.value)
+                });
+                take(Received {
+                    partition: message.partition(),
+                    offset: message.offset(),
+                    key: message.key().unwrap_or_default().to_vec(),
+                    header: value.map(<[u8]>::to_vec),
+                    payload: message.payload().map(<[u8]>::to_vec),
+                });
+            }
+            Some(Err(KafkaError::PartitionEOF(partition))) => {
+                open.remove(&partition);
+            }
+            Some(Err(error)) if is_passing(&error) => {}
+            Some(Err(error)) => return Err(failed(error)),
+            None => {}
+        }
+        if last.elapsed() > timeout {
+            let reason = watcher.reason().unwrap_or_else(|| "the brokers do not answer".to_owned());
+            return Err(Error::TooLate(format!(
+                "{doing} brought nothing for {} s: {reason}",
+                timeout.as_secs()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Trouble that the client deals with itself.
+fn is_passing(error: &KafkaError) -> bool {
+    use rdkafka::error::RDKafkaErrorCode::{
+        AllBrokersDown, BrokerTransportFailure, OperationTimedOut,
+    };
+    matches!(
+        error.rdkafka_error_code(),
+        Some(AllBrokersDown | BrokerTransportFailure | OperationTimedOut)
+    )
+}
