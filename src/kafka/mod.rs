@@ -12,6 +12,7 @@ mod feeder;
 mod reader;
 mod settings;
 pub mod topics;
+mod transaction;
 mod watcher;
 
 pub use client::connect;
@@ -19,6 +20,7 @@ pub use feeder::{Feeder, Options as FeedOptions, Outgoing};
 pub use reader::{Received, read_committed};
 pub use settings::{HAS_TLS, Property, Protocol, Settings, TLS_BUILD, Topics};
 pub use topics::Warning;
+pub use transaction::{Inside, TransactionError, Transactions, send};
 pub use watcher::{Watcher, explain, explain_on};
 
 use crate::model::Kind;

@@ -37,6 +37,13 @@ pub(super) struct Pending {
     pub(super) sequence: u64,
 }
 
+impl Pending {
+    /// The MAC the chain has after it.
+    pub(super) fn mac(&self) -> &Mac {
+        &self.mac
+    }
+}
+
 /// What has to be written for a request, if anything.
 pub(super) enum Step {
     /// Nothing: it is decided.

@@ -10,6 +10,7 @@
 mod book;
 mod chain;
 mod journal;
+pub mod kafka;
 mod record;
 
 pub use book::{Book, Entry};
@@ -236,6 +237,22 @@ pub enum Error {
         /// Where it is.
         path: String,
     },
+    /// The brokers fail.
+    #[error("the ledger topic {topic}: {error}")]
+    Kafka {
+        /// Which topic.
+        topic: String,
+        /// What happened.
+        error: crate::kafka::Error,
+    },
+    /// Another worker books now.
+    #[error("the ledger topic {topic}: {what}")]
+    Fenced {
+        /// Which topic.
+        topic: String,
+        /// What happened.
+        what: String,
+    },
     /// A record is not what was written.
     #[error(
         "the ledger {path} is broken at record {sequence}: {what}. Nothing is released. Bring back a good \
@@ -258,7 +275,8 @@ impl Error {
             Self::Missing { .. } | Self::OtherFeed { .. } | Self::OtherSecret { .. } => {
                 Kind::Config
             }
-            Self::Busy { .. } | Self::Io { .. } => Kind::External,
+            Self::Busy { .. } | Self::Io { .. } | Self::Fenced { .. } => Kind::External,
+            Self::Kafka { error, .. } => error.kind(),
             Self::Broken { .. } => Kind::Broken,
         }
     }

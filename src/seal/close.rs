@@ -89,6 +89,11 @@ impl Watermark {
         Self { disorder, greatest, ended: Vec::new() }
     }
 
+    /// A partition to wait for, of which nothing has been read.
+    pub fn watch(&mut self, partition: u32) {
+        self.greatest.entry(partition).or_default();
+    }
+
     /// A record was read with this event time.
     pub fn read(&mut self, partition: u32, event: Timestamp) {
         let greatest = self.greatest.entry(partition).or_default();

@@ -163,7 +163,7 @@ impl Packer {
         parcel.extend_from_slice(&window.number().to_le_bytes());
         let cipher = XChaCha20Poly1305::new(&self.secret.parcel_key(window).into());
         let payload = Payload { msg: &contents, aad: &parcel };
-        let sealed = cipher.encrypt(XNonce::from_slice(nonce), payload);
+        let sealed = cipher.encrypt(&XNonce::from(*nonce), payload);
         let sealed = sealed.expect("only messages beyond 256 GiB cannot be encrypted");
         parcel.extend_from_slice(nonce);
         parcel.extend_from_slice(&sealed);
@@ -174,6 +174,7 @@ impl Packer {
     pub fn open(&self, bytes: &[u8]) -> Result<Parcel, ParcelError> {
         let (header, sealed) = bytes.split_at_checked(HEADER_BYTES).ok_or(ParcelError::NotAParcel)?;
         let (public, nonce) = header.split_at(HEADER_BYTES - NONCE_BYTES);
+        let nonce: Nonce = nonce.try_into().expect("split off with this length");
         let (magic, number) = public.split_at(MAGIC.len());
         if magic != MAGIC {
             return Err(ParcelError::NotAParcel);
@@ -181,7 +182,7 @@ impl Packer {
         let window = WindowId::new(i64::from_le_bytes(number.try_into().expect("eight bytes")));
         let cipher = XChaCha20Poly1305::new(&self.secret.parcel_key(window).into());
         let contents = cipher
-            .decrypt(XNonce::from_slice(nonce), Payload { msg: sealed, aad: public })
+            .decrypt(&XNonce::from(nonce), Payload { msg: sealed, aad: public })
             .map_err(|_| ParcelError::OtherSecret)?;
         let ((version, feed, layout, partition, n_partitions, packed), _): (Contents, usize) =
             bincode::decode_from_slice(&contents, FORM).map_err(|_| ParcelError::NotAParcel)?;

@@ -1,0 +1,143 @@
+//! The ledger as a topic: one partition, append-only, one fenced writer, the same chained lines as the file.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::book::Book;
+use super::chain::{Chain, ChainFault, Pending, Step};
+use super::record::Genesis;
+use super::{Error, Ledger, Outcome, Refusal, Request, Reservation, Settings};
+use crate::kafka::{self, TransactionError, Transactions, send};
+use crate::model::{Digest, Mac, WindowId};
+use crate::secret::LedgerKey;
+
+/// A line that goes into the ledger with the transaction it belongs to.
+pub struct Line(Pending);
+
+impl Line {
+    /// The record's payload.
+    pub fn payload(&self) -> &[u8] {
+        self.0.line.trim_end().as_bytes()
+    }
+}
+
+/// The ledger topic as it was read, and the right to append to it.
+pub struct TopicLedger {
+    topic: String,
+    chain: Chain,
+    settings: Settings,
+    writer: Option<Arc<Transactions>>,
+}
+
+impl TopicLedger {
+    /// Reads the whole topic and checks every record. Without a writer it can only be looked at.
+    pub fn read(
+        kafka: &kafka::Settings,
+        key: &LedgerKey,
+        settings: Settings,
+        writer: Option<Arc<Transactions>>,
+    ) -> Result<Self, Error> {
+        let topic = kafka.topics.ledger.clone();
+        let mut chain = Chain::new(key.clone());
+        let mut fault = None;
+        let read = kafka::read_committed(kafka, &topic, "", kafka.connect_timeout, &mut |received| {
+            if fault.is_none() {
+                fault = chain.read(&received.payload.unwrap_or_default()).err();
+            }
+        });
+        read.map_err(|error| Error::Kafka { topic: topic.clone(), error })?;
+        if let Some(fault) = fault {
+            return Err(faulty(&topic, fault));
+        }
+        if let Some(found) = chain.book().feed()
+            && found != settings.feed
+        {
+            let (found, expected) = (found.to_owned(), settings.feed);
+            return Err(Error::OtherFeed { path: topic, found, expected });
+        }
+        Ok(Self { topic, chain, settings, writer })
+    }
+
+    /// What was booked so far.
+    pub fn book(&self) -> &Book {
+        self.chain.book()
+    }
+
+    /// The MAC of the last record.
+    pub fn head(&self) -> &Mac {
+        self.chain.head()
+    }
+
+    /// Opens an empty ledger: from now on every window from this one on is released.
+    pub fn open(&mut self, first: WindowId, now: Timestamp) -> Result<(), Error> {
+        let genesis = Genesis {
+            feed: Some(self.settings.feed.clone()),
+            first_window: Some(first.number()),
+            ..Genesis::new(now)
+        };
+        let line = Line(self.chain.open(genesis));
+        self.append(&line)?;
+        self.written(line)
+    }
+
+    /// Why a request would be refused, without booking anything.
+    pub fn refusal(&self, request: &Request) -> Option<Refusal> {
+        self.chain.refusal(request, &self.settings)
+    }
+
+    /// The line that settles a reservation, to be sent with the release; `None` if it is settled already.
+    pub fn settlement(&self, reservation: &Reservation, release: &Digest) -> Result<Option<Line>, Error> {
+        let pending = self.chain.settlement(reservation, release);
+        pending.map(|pending| pending.map(Line)).map_err(|fault| faulty(&self.topic, fault))
+    }
+
+    /// A line is committed now.
+    pub fn written(&mut self, line: Line) -> Result<(), Error> {
+        self.chain.written(line.0).map_err(|fault| faulty(&self.topic, fault))
+    }
+
+    /// How long the ledger and what its head are after a line, for the commit's metadata.
+    pub fn after(&self, line: Option<&Line>) -> (u64, Mac) {
+        match line {
+            Some(line) => (line.0.sequence + 1, *line.0.mac()),
+            None => (self.chain.book().n_records(), *self.chain.head()),
+        }
+    }
+
+    fn append(&self, line: &Line) -> Result<(), Error> {
+        let writer = self.writer.as_ref().expect("L-6: who books has fenced every other writer");
+        let mut work = |producer: &_| send(producer, &self.topic, None, line.payload(), None);
+        writer.run(&mut work, &mut || {}).map_err(|error| match error {
+            TransactionError::Failed(error) => Error::Kafka { topic: self.topic.clone(), error },
+            fenced => Error::Fenced { topic: self.topic.clone(), what: fenced.to_string() },
+        })
+    }
+}
+
+impl Ledger for TopicLedger {
+    fn reserve(&mut self, request: &Request) -> Result<Outcome, Error> {
+        match self.chain.request(request, &self.settings) {
+            Step::Decided(outcome) => Ok(outcome),
+            Step::Write(pending) => {
+                let line = Line(pending);
+                self.append(&line)?;
+                self.chain.granted(line.0, request).map_err(|fault| faulty(&self.topic, fault))
+            }
+        }
+    }
+
+    fn settle(&mut self, reservation: &Reservation, release: &Digest) -> Result<(), Error> {
+        let Some(line) = self.settlement(reservation, release)? else { return Ok(()) };
+        self.append(&line)?;
+        self.written(line)
+    }
+}
+
+fn faulty(topic: &str, fault: ChainFault) -> Error {
+    let path = topic.to_owned();
+    match fault {
+        ChainFault::OtherSecret => Error::OtherSecret { path },
+        ChainFault::Broken { sequence, what } => Error::Broken { path, sequence, what },
+    }
+}

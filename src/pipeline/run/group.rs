@@ -1,0 +1,137 @@
+//! Membership of a consumer group: partitions come and go only between polls, where the worker can act on it.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rdkafka::ClientContext;
+use rdkafka::TopicPartitionList;
+use rdkafka::config::RDKafkaLogLevel;
+use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext, RebalanceProtocol};
+use rdkafka::error::KafkaError;
+use rdkafka::types::RDKafkaRespErr;
+
+use crate::kafka::{Error, Settings, Watcher, explain};
+
+/// What changed since the worker last asked.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    /// Ours now; not read until the worker has assigned their positions.
+    pub(super) gained: BTreeSet<i32>,
+    /// Not ours any more; what was read of them and not committed is somebody else's to read again.
+    pub(super) lost: BTreeSet<i32>,
+}
+
+/// A member's context: hears the reasons of trouble, and collects what the group decides. Never waits.
+#[derive(Default)]
+pub(super) struct Member {
+    watcher: Watcher,
+    changes: Mutex<Changes>,
+}
+
+impl Member {
+    fn changes(&self) -> MutexGuard<'_, Changes> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ClientContext for Member {
+    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
+        self.watcher.log(level, facility, message);
+    }
+
+    fn error(&self, error: KafkaError, reason: &str) {
+        self.watcher.error(error, reason);
+    }
+}
+
+impl ConsumerContext for Member {
+    fn rebalance(
+        &self,
+        consumer: &BaseConsumer<Self>,
+        what: RDKafkaRespErr,
+        list: &mut TopicPartitionList,
+    ) {
+        let partitions: Vec<i32> = list.elements().iter().map(|one| one.partition()).collect();
+        let mut changes = self.changes();
+        if what == RDKafkaRespErr::RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS {
+            changes.gained.extend(partitions);
+            return;
+        }
+        // Handed back before it was taken up: nothing to give up.
+        let held: Vec<i32> =
+            partitions.into_iter().filter(|partition| !changes.gained.remove(partition)).collect();
+        let given_up = match consumer.rebalance_protocol() {
+            RebalanceProtocol::Cooperative => {
+                let topic = list.elements().first().map(|one| one.topic().to_owned());
+                let mut mine = TopicPartitionList::new();
+                for partition in &held {
+                    mine.add_partition(topic.as_deref().unwrap_or_default(), *partition);
+                }
+                consumer.incremental_unassign(&mine)
+            }
+            _ => consumer.unassign(),
+        };
+        if let Err(error) = given_up {
+            self.watcher.note(&error.to_string());
+        }
+        changes.lost.extend(held);
+    }
+}
+
+/// A consumer in a group.
+pub(super) struct Group {
+    consumer: BaseConsumer<Member>,
+    topic: String,
+}
+
+impl Group {
+    /// Joins; partitions come with later polls.
+    pub(super) fn join(settings: &Settings, group: &str, topic: &str) -> Result<Self, Error> {
+        let member = Member::default();
+        let watcher = member.watcher.clone();
+        let consumer: BaseConsumer<Member> = settings
+            .group_consumer(group)
+            .set("enable.partition.eof", "true")
+            .create_with_context(member)
+            .map_err(|error| explain(&watcher, error))?;
+        consumer.subscribe(&[topic]).map_err(|error| explain(&watcher, error))?;
+        Ok(Self { consumer, topic: topic.to_owned() })
+    }
+
+    pub(super) fn consumer(&self) -> &BaseConsumer<Member> {
+        &self.consumer
+    }
+
+    pub(super) fn topic(&self) -> &str {
+        &self.topic
+    }
+
+    /// What the group decided since the last call.
+    pub(super) fn changes(&self) -> Changes {
+        std::mem::take(&mut *self.consumer.context().changes())
+    }
+
+    /// An error with its true reason.
+    pub(super) fn explain(&self, error: KafkaError) -> Error {
+        explain(&self.consumer.context().watcher, error)
+    }
+
+    /// Starts reading partitions at positions.
+    pub(super) fn assign(&self, positions: &TopicPartitionList) -> Result<(), Error> {
+        match self.consumer.rebalance_protocol() {
+            RebalanceProtocol::Cooperative => self.consumer.incremental_assign(positions),
+            _ => self.consumer.assign(positions),
+        }
+        .map_err(|error| self.explain(error))
+    }
+
+    /// Whether all of these are ours at this moment.
+    pub(super) fn owns(&self, mut partitions: impl Iterator<Item = i32>) -> bool {
+        if !self.consumer.context().changes().lost.is_empty() {
+            return false;
+        }
+        let Ok(assigned) = self.consumer.assignment() else { return false };
+        let assigned: BTreeSet<i32> = assigned.elements().iter().map(|one| one.partition()).collect();
+        partitions.all(|partition| assigned.contains(&partition))
+    }
+}

@@ -1,0 +1,453 @@
+//! The ingest role: taps from a topic become parcels, exactly once.
+//!
+//! Every flush is one transaction: the taps since the last one, markers of finished windows, rejects, and the positions
+//! they came from. A restart replays at most one flush; memory holds one flush.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use jiff::{SignedDuration, Timestamp};
+use rand::TryRng;
+use rand::rngs::SysRng;
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::message::{BorrowedMessage, Message, Timestamp as Stamped};
+use rdkafka::producer::{Producer, ThreadedProducer};
+use rdkafka::{Offset, TopicPartitionList};
+use serde_json::json;
+
+use super::crash::crash_point;
+use super::group::Group;
+use super::{Error, Plan, Stop};
+use crate::ingest::Decoder;
+use crate::kafka::{self, Inside, TransactionError, Transactions, Watcher, send};
+use crate::model::{Counts, Reject};
+use crate::seal::{
+    Closing, Finished, Intake, Nonce, Packer, PartitionSeals, Remembered, Rules, Sealing, Watermark,
+};
+use crate::window::Arrival;
+
+const ANSWER: Duration = Duration::from_secs(20);
+/// Taps held before a flush comes early: 24 bytes each.
+const HELD_MAX: usize = 2_000_000;
+/// Markers in one flush; a feed that was away for long catches up in several.
+const MARKERS_MAX: usize = 5_000;
+/// How often the ends of quiet partitions are asked for while a window waits for them.
+const END_CHECK: Duration = Duration::from_millis(500);
+
+/// One partition that is ours.
+struct Owned {
+    intake: Intake,
+    /// Next record to read.
+    position: i64,
+    /// Where the last commit stands.
+    committed: i64,
+    rejects: Vec<(i64, Reject)>,
+    counts: Counts,
+    /// Nothing more was there when it was last looked.
+    at_end: bool,
+}
+
+/// The ingest worker while it is a member of the group.
+pub(super) struct Ingest<'a> {
+    plan: &'a Plan<'a>,
+    rules: Rules,
+    decoder: Decoder,
+    packer: Packer,
+    group: Group,
+    /// Sees records behind open transactions, which the group's consumer must not.
+    ends: BaseConsumer<Watcher>,
+    transactions: Transactions,
+    owned: BTreeMap<i32, Owned>,
+    last_flush: Instant,
+    last_end_check: Instant,
+}
+
+impl<'a> Ingest<'a> {
+    /// Joins the group; earlier workers of this instance are fenced.
+    pub(super) fn join(plan: &'a Plan<'a>, rules: Rules) -> Result<Self, Error> {
+        let settings = plan.kafka;
+        let id = format!("{}.ingest.{}", settings.group, plan.instance);
+        let transactions = Transactions::open(settings, &id)?;
+        let watcher = Watcher::default();
+        let ends = settings
+            .plain_consumer("read_uncommitted")
+            .create_with_context(watcher.clone())
+            .map_err(|error| kafka::explain(&watcher, error))?;
+        let group = Group::join(settings, &settings.group, &settings.topics.taps)?;
+        Ok(Self {
+            plan,
+            rules,
+            decoder: Decoder::new(plan.settings.ingest.clone()),
+            packer: plan.packer(),
+            group,
+            ends,
+            transactions,
+            owned: BTreeMap::new(),
+            last_flush: Instant::now(),
+            last_end_check: Instant::now(),
+        })
+    }
+
+    /// Works until it is stopped, then flushes what it holds and leaves.
+    pub(super) fn work(&mut self, stop: &Stop) -> Result<(), Error> {
+        while !stop.is_set() {
+            self.read(Duration::from_millis(100))?;
+            self.follow_group()?;
+            self.look_for_ends();
+            if self.is_flush_due() {
+                self.flush()?;
+            }
+            self.plan.health.ingest_ready(!self.owned.is_empty());
+        }
+        self.flush()?;
+        self.group.consumer().unsubscribe();
+        Ok(())
+    }
+
+    /// Reads for a while, or until a flush is due by size.
+    fn read(&mut self, span: Duration) -> Result<(), Error> {
+        let began = Instant::now();
+        let mut held = self.owned.values().map(|owned| owned.intake.n_held()).sum::<usize>();
+        while began.elapsed() < span && held < HELD_MAX {
+            match self.group.consumer().poll(span.saturating_sub(began.elapsed())) {
+                None => return Ok(()),
+                Some(Ok(message)) => {
+                    held += 1;
+                    let Some(owned) = self.owned.get_mut(&message.partition()) else { continue };
+                    take(&self.rules, &mut self.decoder, owned, &message);
+                }
+                Some(Err(KafkaError::PartitionEOF(partition))) => {
+                    if let Some(owned) = self.owned.get_mut(&partition) {
+                        owned.at_end = true;
+                    }
+                }
+                Some(Err(error)) => self.bear(error)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Errors that pass are borne; input that vanished is not.
+    fn bear(&self, error: KafkaError) -> Result<(), Error> {
+        match error.rdkafka_error_code() {
+            Some(RDKafkaErrorCode::AutoOffsetReset | RDKafkaErrorCode::OffsetOutOfRange) => {
+                Err(Error::Vanished { topic: self.group.topic().to_owned() })
+            }
+            Some(
+                RDKafkaErrorCode::UnknownTopicOrPartition
+                | RDKafkaErrorCode::UnknownTopic
+                | RDKafkaErrorCode::UnknownPartition
+                | RDKafkaErrorCode::TopicAuthorizationFailed
+                | RDKafkaErrorCode::GroupAuthorizationFailed
+                | RDKafkaErrorCode::Fatal,
+            ) => Err(self.group.explain(error).into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes up what the group gave, and drops what it took away.
+    fn follow_group(&mut self) -> Result<(), Error> {
+        let changes = self.group.changes();
+        for partition in changes.lost {
+            self.owned.remove(&partition);
+        }
+        if changes.gained.is_empty() {
+            return Ok(());
+        }
+        let topic = self.group.topic().to_owned();
+        let mut asked = TopicPartitionList::new();
+        for partition in 0..self.n_partitions()? {
+            asked.add_partition(&topic, partition);
+        }
+        // Offset and metadata in one read; it waits for a pending transaction, because we read committed.
+        let committed = self.group.consumer().committed_offsets(asked, ANSWER);
+        let committed = committed.map_err(|error| self.group.explain(error))?;
+        let remembered: BTreeMap<i32, (Offset, Option<Remembered>)> = committed
+            .elements()
+            .iter()
+            .map(|one| (one.partition(), (one.offset(), Remembered::from_text(one.metadata()))))
+            .collect();
+        let mut positions = TopicPartitionList::new();
+        for partition in changes.gained {
+            let position = self.take_up(partition, &remembered)?;
+            positions
+                .add_partition_offset(&topic, partition, Offset::Offset(position))
+                .map_err(|error| self.group.explain(error))?;
+        }
+        self.group.assign(&positions)?;
+        Ok(())
+    }
+
+    /// Where a partition goes on, and what was sealed of it.
+    fn take_up(
+        &mut self,
+        partition: i32,
+        remembered: &BTreeMap<i32, (Offset, Option<Remembered>)>,
+    ) -> Result<i64, Error> {
+        let (position, memory) = match remembered.get(&partition) {
+            Some((Offset::Offset(offset), Some(memory))) => (*offset, *memory),
+            _ => self.first_time(partition, remembered)?,
+        };
+        let seals = PartitionSeals::through(memory.sealed_through);
+        let owned = Owned {
+            intake: Intake::new(&self.rules, seals, memory.greatest_event),
+            position,
+            committed: position,
+            rejects: Vec::new(),
+            counts: Counts::default(),
+            at_end: false,
+        };
+        self.owned.insert(partition, owned);
+        Ok(position)
+    }
+
+    /// Nobody has committed here. A partition that was added starts where the others are sealed; a feed whose every
+    /// position is gone after windows were released is the operator's to decide.
+    fn first_time(
+        &self,
+        partition: i32,
+        remembered: &BTreeMap<i32, (Offset, Option<Remembered>)>,
+    ) -> Result<(i64, Remembered), Error> {
+        let others: Vec<&Remembered> =
+            remembered.values().filter_map(|(_, memory)| memory.as_ref()).collect();
+        let topic = self.group.topic();
+        if others.is_empty() && self.plan.was_settled {
+            return Err(Error::PositionsExpired { topic: topic.to_owned() });
+        }
+        let sealed_through = others.iter().map(|memory| memory.sealed_through).min().flatten();
+        let (low, _) = self
+            .ends
+            .fetch_watermarks(topic, partition, ANSWER)
+            .map_err(|error| self.group.explain(error))?;
+        Ok((low, Remembered { sealed_through, greatest_event: None }))
+    }
+
+    fn n_partitions(&self) -> Result<i32, Error> {
+        let topic = self.group.topic();
+        let metadata = self
+            .ends
+            .fetch_metadata(Some(topic), ANSWER)
+            .map_err(|error| self.group.explain(error))?;
+        let n = metadata.topics().first().map_or(0, |topic| topic.partitions().len());
+        i32::try_from(n).ok().filter(|&n| n > 0).ok_or_else(|| Error::NoTopic(topic.to_owned()))
+    }
+
+    /// A quiet partition has finished a window when its position has reached an end that was fetched after the
+    /// deadline. Asked only while a window waits; brokers that do not answer are asked again.
+    fn look_for_ends(&mut self) {
+        if self.last_end_check.elapsed() < END_CHECK {
+            return;
+        }
+        self.last_end_check = Instant::now();
+        let now = self.plan.clock.now();
+        let topic = self.group.topic().to_owned();
+        let waiting: Vec<i32> = self
+            .owned
+            .iter()
+            .filter(|(_, owned)| self.waits(&owned.intake, now))
+            .map(|(partition, _)| *partition)
+            .collect();
+        for partition in waiting {
+            let Ok((_, end)) = self.ends.fetch_watermarks(&topic, partition, ANSWER) else { continue };
+            let position = self.position(partition);
+            let stable = self.group.consumer().fetch_watermarks(&topic, partition, ANSWER);
+            let Some(owned) = self.owned.get_mut(&partition) else { continue };
+            // Markers of transactions at the end are no records: then the end of what is stable counts.
+            let is_at_end =
+                position >= end || (owned.at_end && stable.is_ok_and(|(_, stable)| stable >= end));
+            if is_at_end {
+                owned.intake.reached_end(now);
+            }
+        }
+    }
+
+    /// Whether a window's deadline has passed and this partition has not finished it.
+    fn waits(&self, intake: &Intake, now: Timestamp) -> bool {
+        let window = intake.next_window(&self.rules).and_then(|id| self.rules.calendar.window(id));
+        let Some(window) = window else { return false };
+        match self.rules.closing {
+            Closing::Arrival { grace, clock_margin } => {
+                now.duration_since(window.end()) > grace + clock_margin
+                    && intake.finished_by_arrival(&window) == Finished::NotYet
+            }
+            Closing::Watermark { .. } => true,
+        }
+    }
+
+    fn position(&self, partition: i32) -> i64 {
+        let ours = self.owned.get(&partition).map_or(0, |owned| owned.position);
+        let theirs = self.group.consumer().position().ok().and_then(|list| {
+            match list.find_partition(self.group.topic(), partition)?.offset() {
+                Offset::Offset(offset) => Some(offset),
+                _ => None,
+            }
+        });
+        theirs.map_or(ours, |theirs| theirs.max(ours))
+    }
+
+    fn is_flush_due(&self) -> bool {
+        let held = self.owned.values().map(|owned| owned.intake.n_held()).sum::<usize>();
+        let changed = self.owned.values().any(|owned| owned.position > owned.committed);
+        let sealing = || self.owned.values().any(|owned| !self.due(&owned.intake, 1).is_empty());
+        held >= HELD_MAX || (changed && self.last_flush.elapsed() >= self.plan.kafka.flush) || sealing()
+    }
+
+    fn due(&self, intake: &Intake, most: usize) -> Vec<Sealing> {
+        match self.rules.closing {
+            Closing::Arrival { .. } => intake.due(&self.rules, most, Intake::finished_by_arrival),
+            Closing::Watermark { disorder } => {
+                let watermark = self.watermark(disorder);
+                intake.due(&self.rules, most, |_, window| watermark.finished(window))
+            }
+        }
+    }
+
+    fn watermark(&self, disorder: SignedDuration) -> Watermark {
+        let mut watermark = Watermark::new(disorder, 0);
+        for (partition, owned) in &self.owned {
+            let partition = u32::try_from(*partition).unwrap_or_default();
+            watermark.watch(partition);
+            if let Some(event) = owned.intake.greatest_event() {
+                watermark.read(partition, event);
+            }
+            if owned.intake.has_reached_end() {
+                watermark.ended(partition);
+            }
+        }
+        watermark
+    }
+
+    /// One transaction: parcels, markers, rejects, positions. Nothing is forgotten before it is committed.
+    fn flush(&mut self) -> Result<(), Error> {
+        let began = Instant::now();
+        self.last_flush = began;
+        let has_news = |partition: &i32| self.owned[partition].position > self.owned[partition].committed;
+        let sealing: BTreeMap<i32, Vec<Sealing>> = self
+            .owned
+            .iter()
+            .map(|(partition, owned)| (*partition, self.due(&owned.intake, MARKERS_MAX)))
+            .filter(|(partition, due)| !due.is_empty() || has_news(partition))
+            .collect();
+        if sealing.is_empty() {
+            return Ok(());
+        }
+        let any_marker = sealing.values().any(|due| !due.is_empty());
+        // After the deadline, so that a partition that was added in time is counted.
+        let n_partitions = if any_marker { self.n_partitions()? } else { 0 };
+        let committed = self
+            .transactions
+            .run(&mut |producer| self.send_all(producer, &sealing, n_partitions), &mut || {});
+        match committed {
+            Ok(()) => {}
+            // The group moved on: what was lost is dropped with the next look, the rest is sent again.
+            Err(TransactionError::Lost) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+        crash_point("ingest.committed");
+        for (partition, due) in &sealing {
+            let Some(owned) = self.owned.get_mut(partition) else { continue };
+            owned.intake.committed(due.last().map(|sealing| sealing.window));
+            owned.committed = owned.position;
+            owned.rejects.clear();
+            self.plan.metrics.ingested(&std::mem::take(&mut owned.counts));
+        }
+        self.plan.metrics.flushed(began.elapsed().as_secs_f64());
+        Ok(())
+    }
+
+    fn send_all(
+        &self,
+        producer: &ThreadedProducer<Watcher>,
+        sealing: &BTreeMap<i32, Vec<Sealing>>,
+        n_partitions: i32,
+    ) -> Result<(), Inside> {
+        let topics = &self.plan.kafka.topics;
+        for (&partition, due) in sealing {
+            let owned = &self.owned[&partition];
+            let number = u32::try_from(partition).unwrap_or_default();
+            for (window, stamps) in owned.intake.held() {
+                for parcel in self.packer.taps(*window, number, stamps, &mut nonce) {
+                    send(producer, &topics.segments, None, &parcel, None)?;
+                }
+            }
+            crash_point("ingest.parcels");
+            let count = u32::try_from(n_partitions).unwrap_or_default();
+            for one in due.iter().filter(|one| one.exists) {
+                let marker = self.packer.finished(one.window, number, count, &nonce());
+                send(producer, &topics.segments, None, &marker, None)?;
+            }
+            crash_point("ingest.markers");
+            for (offset, reason) in &owned.rejects {
+                let reject = json!({
+                    "topic": topics.taps, "partition": partition, "offset": offset, "reason": reason.label(),
+                });
+                send(producer, &topics.rejects, None, reject.to_string().as_bytes(), None)?;
+            }
+        }
+        self.send_positions(producer, sealing)
+    }
+
+    /// Fresh metadata first, then the look at what is ours, then the offsets: an old generation is refused by the
+    /// broker, and a fresh one is used only for what is still ours.
+    fn send_positions(
+        &self,
+        producer: &ThreadedProducer<Watcher>,
+        sealing: &BTreeMap<i32, Vec<Sealing>>,
+    ) -> Result<(), Inside> {
+        let metadata = self.group.consumer().group_metadata().ok_or(Inside::Lost)?;
+        if !self.group.owns(sealing.keys().copied()) {
+            return Err(Inside::Lost);
+        }
+        let mut positions = TopicPartitionList::new();
+        for (&partition, due) in sealing {
+            let owned = &self.owned[&partition];
+            let last = due.last().map(|one| one.window).max(owned.intake.seals().last());
+            let remembered =
+                Remembered { sealed_through: last, greatest_event: owned.intake.greatest_event() };
+            let mut one = positions.add_partition(self.group.topic(), partition);
+            one.set_offset(Offset::Offset(owned.position))?;
+            one.set_metadata(remembered.to_text());
+        }
+        producer.send_offsets_to_transaction(&positions, &metadata, ANSWER)?;
+        crash_point("ingest.offsets");
+        Ok(())
+    }
+}
+
+/// Takes one record into its partition: a tap, or a counted reject.
+fn take(rules: &Rules, decoder: &mut Decoder, owned: &mut Owned, message: &BorrowedMessage<'_>) {
+    let arrival = arrival(rules, message.timestamp());
+    owned.intake.arrived(arrival);
+    owned.at_end = false;
+    owned.position = message.offset() + 1;
+    let decoded = decoder.decode(message.payload().unwrap_or_default());
+    let taken = decoded.and_then(|decoded| {
+        owned.intake.take(rules, decoded.tap, decoded.window, decoded.event, arrival)
+    });
+    match taken {
+        Ok(()) => owned.counts.taps += 1,
+        Err(reason) => {
+            owned.counts.reject(reason);
+            owned.rejects.push((message.offset(), reason));
+        }
+    }
+}
+
+/// When a record arrived. Only the broker's own stamp counts where arrival decides who is late.
+fn arrival(rules: &Rules, stamp: Stamped) -> Arrival {
+    let instant =
+        |millis: i64| Timestamp::from_millisecond(millis).map_or(Arrival::Unstamped, Arrival::Stamped);
+    match (stamp, rules.closing) {
+        (Stamped::LogAppendTime(millis), _) | (Stamped::CreateTime(millis), Closing::Watermark { .. }) => {
+            instant(millis)
+        }
+        _ => Arrival::Unstamped,
+    }
+}
+
+fn nonce() -> Nonce {
+    let mut nonce = Nonce::default();
+    SysRng.try_fill_bytes(&mut nonce).expect("the system always has randomness once it has started");
+    nonce
+}

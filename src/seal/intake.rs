@@ -1,0 +1,287 @@
+//! One partition of a live feed: its taps since the last flush, and which windows it has finished.
+//!
+//! Pure: it is told what was read and what time it is, and says what to send. Nothing here looks at another
+//! partition, except closing by watermark, which is told from outside.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::close::{Arrival as ArrivalState, Closing, Finished, PartitionSeals};
+use crate::model::{Calendar, Reject, Window, WindowId};
+use crate::passenger::{Stamp, Tap};
+use crate::window::{Arrival, Gate};
+
+/// What all partitions of a feed are judged by.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// Judges each tap.
+    pub gate: Gate,
+    /// How windows close.
+    pub closing: Closing,
+    /// The windows.
+    pub calendar: Calendar,
+    /// The first window that exists.
+    pub first: WindowId,
+    /// The window after the last that exists; `None`: no last one.
+    pub past: Option<WindowId>,
+}
+
+/// One partition.
+#[derive(Debug)]
+pub struct Intake {
+    seals: PartitionSeals,
+    arrival: ArrivalState,
+    held: BTreeMap<WindowId, Vec<Stamp>>,
+    n_held: usize,
+    greatest_event: Option<Timestamp>,
+    reached_end: bool,
+}
+
+impl Intake {
+    /// A partition that was sealed so far when it was last committed.
+    pub fn new(rules: &Rules, seals: PartitionSeals, greatest_event: Option<Timestamp>) -> Self {
+        let (grace, margin) = match rules.closing {
+            Closing::Arrival { grace, clock_margin } => (grace, clock_margin),
+            Closing::Watermark { .. } => (SignedDuration::ZERO, SignedDuration::ZERO),
+        };
+        Self {
+            seals,
+            arrival: ArrivalState::new(grace, margin),
+            held: BTreeMap::new(),
+            n_held: 0,
+            greatest_event,
+            reached_end: false,
+        }
+    }
+
+    /// A record arrived then, whatever it holds.
+    pub fn arrived(&mut self, arrival: Arrival) {
+        self.reached_end = false;
+        if let Arrival::Stamped(at) = arrival {
+            self.arrival.read(at);
+        }
+    }
+
+    /// The position has reached an end of the log that was fetched then.
+    pub fn reached_end(&mut self, fetched: Timestamp) {
+        self.arrival.reached_end(fetched);
+        self.reached_end = true;
+    }
+
+    /// Whether nothing was read since an end was reached.
+    pub fn has_reached_end(&self) -> bool {
+        self.reached_end
+    }
+
+    /// Takes a tap, or says why not.
+    pub fn take(
+        &mut self,
+        rules: &Rules,
+        tap: Tap,
+        window: &Window,
+        event: Timestamp,
+        arrival: Arrival,
+    ) -> Result<(), Reject> {
+        self.greatest_event = self.greatest_event.max(Some(event));
+        rules.gate.judge(window, event, arrival)?;
+        self.seals.admit(tap.window, rules.closing)?;
+        self.held.entry(tap.window).or_default().push(tap.stamp);
+        self.n_held += 1;
+        Ok(())
+    }
+
+    /// The greatest event time read, for closing by watermark.
+    pub fn greatest_event(&self) -> Option<Timestamp> {
+        self.greatest_event
+    }
+
+    /// The window that is sealed next, if there is one left.
+    pub fn next_window(&self, rules: &Rules) -> Option<WindowId> {
+        let next = match self.seals.last() {
+            Some(last) => WindowId::new(last.number() + 1).max(rules.first),
+            None => rules.first,
+        };
+        rules.past.is_none_or(|past| next < past).then_some(next)
+    }
+
+    /// Windows this partition has finished and not yet sealed, in order, at most `most`.
+    pub fn due(
+        &self,
+        rules: &Rules,
+        most: usize,
+        finished: impl Fn(&Self, &Window) -> Finished,
+    ) -> Vec<Sealing> {
+        let mut due = Vec::new();
+        let mut next = self.next_window(rules);
+        while let Some(id) = next
+            && due.len() < most
+        {
+            match rules.calendar.window(id) {
+                // A clock change leaves this one no time: it does not exist, and nobody waits for it.
+                None => due.push(Sealing { window: id, exists: false }),
+                Some(window) if finished(self, &window) == Finished::Yes => {
+                    due.push(Sealing { window: id, exists: true });
+                }
+                Some(_) => break,
+            }
+            next = Some(WindowId::new(id.number() + 1));
+            if rules.past.is_some_and(|past| next >= Some(past)) {
+                break;
+            }
+        }
+        due
+    }
+
+    /// Whether arrival alone says that a window is finished.
+    pub fn finished_by_arrival(&self, window: &Window) -> Finished {
+        self.arrival.finished(window)
+    }
+
+    /// What is held, by window.
+    pub fn held(&self) -> &BTreeMap<WindowId, Vec<Stamp>> {
+        &self.held
+    }
+
+    /// Taps held.
+    pub fn n_held(&self) -> usize {
+        self.n_held
+    }
+
+    /// Which windows are sealed.
+    pub fn seals(&self) -> PartitionSeals {
+        self.seals
+    }
+
+    /// What was sent is committed: forget the taps, and seal up to this window.
+    pub fn committed(&mut self, sealed: Option<WindowId>) {
+        self.held.clear();
+        self.n_held = 0;
+        if let Some(window) = sealed
+            && self.seals.last() < Some(window)
+        {
+            self.seals.seal(window);
+        }
+    }
+}
+
+/// A window that is sealed with the next flush.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sealing {
+    /// Which.
+    pub window: WindowId,
+    /// Whether it exists and gets a marker.
+    pub exists: bool,
+}
+
+/// What a commit remembers of a partition beside its position.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Remembered {
+    /// Sealed up to and with this window.
+    pub sealed_through: Option<WindowId>,
+    /// Greatest event time, for closing by watermark.
+    pub greatest_event: Option<Timestamp>,
+}
+
+impl Remembered {
+    /// As it stands in a commit's metadata.
+    pub fn to_text(self) -> String {
+        let number = |number: Option<i64>| number.map_or("-".to_owned(), |number| number.to_string());
+        format!(
+            "tapveil1 {} {}",
+            number(self.sealed_through.map(WindowId::number)),
+            number(self.greatest_event.map(Timestamp::as_millisecond)),
+        )
+    }
+
+    /// Reads it back; `None` if it is not ours.
+    pub fn from_text(text: &str) -> Option<Self> {
+        let mut words = text.split(' ');
+        let number = |word: &str| match word {
+            "-" => Some(None),
+            digits => digits.parse::<i64>().ok().map(Some),
+        };
+        if words.next()? != "tapveil1" {
+            return None;
+        }
+        let (sealed, event) = (number(words.next()?)?, number(words.next()?)?);
+        let greatest_event = match event {
+            None => None,
+            Some(millis) => Some(Timestamp::from_millisecond(millis).ok()?),
+        };
+        Some(Self { sealed_through: sealed.map(WindowId::new), greatest_event })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+
+    use super::*;
+    use crate::model::StationIx;
+    use crate::passenger::CardKey;
+
+    const MINUTE: SignedDuration = SignedDuration::from_secs(60);
+
+    fn rules() -> Rules {
+        let calendar = Calendar::new(TimeZone::UTC, 60, 0, 60).unwrap();
+        let first = calendar.window_at(at("2015-11-09T12:00:00Z")).unwrap().id();
+        let gate = Gate {
+            range: Some(first..WindowId::new(i64::MAX)),
+            grace: Some(MINUTE),
+            max_ahead: MINUTE,
+        };
+        let closing = Closing::Arrival { grace: MINUTE, clock_margin: SignedDuration::from_secs(5) };
+        Rules { gate, closing, calendar, first, past: None }
+    }
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    fn take(intake: &mut Intake, rules: &Rules, event: &str, arrived: &str) -> Result<(), Reject> {
+        let (event, arrival) = (at(event), Arrival::Stamped(at(arrived)));
+        let window = rules.calendar.window_at(event).unwrap();
+        let card = CardKey::from_halves([1, 2]);
+        let tap = Tap::new(window.id(), card, window.offset_millis(event).unwrap(), StationIx(0));
+        intake.arrived(arrival);
+        intake.take(rules, tap, &window, event, arrival)
+    }
+
+    #[test]
+    fn a_window_is_due_after_deadline_and_margin_and_empty_ones_are_due_too() {
+        let rules = rules();
+        let mut intake = Intake::new(&rules, PartitionSeals::default(), None);
+        assert_eq!(take(&mut intake, &rules, "2015-11-09T12:00:10Z", "2015-11-09T12:00:11Z"), Ok(()));
+        let due = |intake: &Intake| intake.due(&rules, 100, Intake::finished_by_arrival).len();
+        assert_eq!(due(&intake), 0);
+        intake.reached_end(at("2015-11-09T12:02:05Z"));
+        assert_eq!(due(&intake), 0, "exactly at deadline plus margin is not after it");
+        intake.reached_end(at("2015-11-09T12:03:06Z"));
+        assert_eq!(due(&intake), 2);
+        intake.committed(Some(WindowId::new(rules.first.number() + 1)));
+        assert_eq!((due(&intake), intake.n_held()), (0, 0));
+        let late = take(&mut intake, &rules, "2015-11-09T12:00:20Z", "2015-11-09T12:00:50Z");
+        assert_eq!(late, Err(Reject::ArrivalAfterSeal));
+    }
+
+    #[test]
+    fn taps_before_the_first_window_do_not_count() {
+        let rules = rules();
+        let mut intake = Intake::new(&rules, PartitionSeals::default(), None);
+        let early = take(&mut intake, &rules, "2015-11-09T11:59:10Z", "2015-11-09T11:59:11Z");
+        assert_eq!(early, Err(Reject::OutsideRange));
+    }
+
+    #[test]
+    fn what_a_commit_remembers_reads_back() {
+        let event = Some(at("2015-11-09T12:00:00.5Z"));
+        for remembered in [
+            Remembered::default(),
+            Remembered { sealed_through: Some(WindowId::new(-4)), greatest_event: event },
+        ] {
+            assert_eq!(Remembered::from_text(&remembered.to_text()), Some(remembered));
+        }
+        assert_eq!(Remembered::from_text("somebody else's"), None);
+    }
+}
