@@ -9,6 +9,7 @@ use super::{ConfigArgument, Failure};
 use crate::config::{self, Settings};
 use crate::engine::ShareFact;
 use crate::engine::safepath::Share;
+use crate::kafka;
 use crate::ledger::{Journal, Tail};
 
 #[derive(clap::Args)]
@@ -59,6 +60,9 @@ fn say_settings(settings: &Settings, shares: &[ShareFact], growth: f64, spent: &
     }
     say(&format!("growth         {growth:.4} paths that noise makes up below every empty one"));
     say(&format!("spent          epsilon {spent} so far, in {}", settings.ledger_file.display()));
+    if let Some(kafka) = &settings.kafka {
+        say_kafka(kafka);
+    }
     if let Tail::Torn(bytes) = tail {
         say(&format!(
             "note: the ledger ends in a torn record of {bytes} bytes; the next run drops it"
@@ -68,6 +72,43 @@ fn say_settings(settings: &Settings, shares: &[ShareFact], growth: f64, spent: &
         say(&format!("warning: {warning}"));
     }
     say("the configuration is good");
+}
+
+fn say_kafka(settings: &kafka::Settings) {
+    let kafka::Settings { brokers, group, topics, .. } = settings;
+    say(&format!(
+        "kafka          {brokers}, group {group} ({}), instance {}, flush {} s, connect timeout {} s",
+        settings.protocol.name(),
+        settings.instance.as_deref().unwrap_or("random"),
+        settings.flush.as_secs(),
+        settings.connect_timeout.as_secs()
+    ));
+    say(&format!(
+        "  topics               {} {} {} {} {}",
+        topics.taps, topics.segments, topics.ledger, topics.releases, topics.rejects
+    ));
+    for property in &settings.properties {
+        say(&format!("  {:<20} {}", property.name(), property.shown()));
+    }
+}
+
+fn kafka_as_json(settings: &kafka::Settings) -> Value {
+    let properties: serde_json::Map<String, Value> = settings
+        .properties
+        .iter()
+        .map(|property| (property.name().to_owned(), json!(property.shown())))
+        .collect();
+    let topics = &settings.topics;
+    json!({
+        "brokers": settings.brokers, "group": settings.group, "instance": settings.instance,
+        "protocol": settings.protocol.name(), "flush_seconds": settings.flush.as_secs(),
+        "connect_timeout_seconds": settings.connect_timeout.as_secs(),
+        "topics": {
+            "taps": topics.taps, "segments": topics.segments, "ledger": topics.ledger,
+            "releases": topics.releases, "rejects": topics.rejects,
+        },
+        "properties": properties,
+    })
 }
 
 fn as_json(settings: &Settings, shares: &[ShareFact], growth: f64, spent_micro: u64) -> Value {
@@ -82,6 +123,7 @@ fn as_json(settings: &Settings, shares: &[ShareFact], growth: f64, spent_micro: 
         "shares": shares,
         "false_children_per_empty_node": growth,
         "spent_micro": spent_micro,
+        "kafka": settings.kafka.as_ref().map(kafka_as_json),
         "warnings": settings.warnings.iter().map(ToString::to_string).collect::<Vec<_>>(),
     })
 }

@@ -12,11 +12,13 @@ use jiff::tz::TimeZone;
 use toml::Value;
 
 use super::engine_check::{check_prices, engine};
+use super::kafka_check;
 use super::meaning::{digest, warnings};
 use super::reader::Reader;
 use super::{DEFAULTS, ReleaseWords, Settings};
 use crate::engine::safepath::SafePath;
 use crate::ingest::{self, Fields, Format};
+use crate::kafka;
 use crate::ledger::{self, Horizon, Repeat};
 use crate::model::{Calendar, Span, Stations};
 use crate::secret::{SECRET_BYTES, Secret};
@@ -48,6 +50,7 @@ struct Parts {
     engine: Option<Arc<SafePath>>,
     budget: Option<ledger::Settings>,
     release: Option<ReleaseWords>,
+    kafka: Option<kafka::Settings>,
 }
 
 impl Parts {
@@ -68,6 +71,7 @@ impl Parts {
             check_prices(reader, engine, budget);
         }
         let release = release(reader);
+        let kafka = kafka_check::kafka(reader, base);
         not_in_this_version(reader);
         Self {
             secret,
@@ -82,6 +86,7 @@ impl Parts {
             engine,
             budget,
             release,
+            kafka,
         }
     }
 
@@ -111,6 +116,7 @@ impl Parts {
             ledger_file: self.ledger_file?,
             stations,
             release: self.release?,
+            kafka: self.kafka,
             digest,
             warnings,
         })
@@ -346,23 +352,12 @@ fn not_in_this_version(reader: &mut Reader) {
         reader.complain("engine.allow_unsound", "must be true or false");
     }
     for key in [
-        "kafka.brokers",
-        "kafka.group",
-        "kafka.instance",
-        "kafka.protocol",
-        "kafka.connect_timeout",
-        "kafka.flush",
         "release.dir",
         "release.not_before",
         "http.listen",
         "http.token_file",
         "log.format",
         "log.level",
-        "kafka.topics.taps",
-        "kafka.topics.segments",
-        "kafka.topics.ledger",
-        "kafka.topics.releases",
-        "kafka.topics.rejects",
     ] {
         reader.check_form(key);
     }

@@ -8,6 +8,7 @@
 
 mod check;
 mod engine_check;
+mod kafka_check;
 mod keys;
 mod meaning;
 mod reader;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 use crate::engine::safepath::SafePath;
 use crate::model::{Calendar, Digest, Kind, Span, Stations};
 use crate::secret::Secret;
-use crate::{ingest, ledger, window};
+use crate::{ingest, kafka, ledger, window};
 
 /// The commented defaults, compiled in.
 pub const DEFAULTS: &str = include_str!("../../config/default.toml");
@@ -48,6 +49,8 @@ pub struct Settings {
     pub stations: Arc<Stations>,
     /// The words of a release.
     pub release: ReleaseWords,
+    /// Where Kafka is, if the file says so. No part of the digest: addresses change no release.
+    pub kafka: Option<kafka::Settings>,
     /// Covers what can change a release.
     pub digest: Digest,
     /// What is allowed but probably not meant.
@@ -63,6 +66,16 @@ pub struct ReleaseWords {
     pub licence: String,
     /// Who answers questions; may be empty.
     pub contact: String,
+}
+
+impl Settings {
+    /// Kafka's settings, for a command that cannot do without.
+    pub fn required_kafka(&self, path: &Path) -> Result<&kafka::Settings, Error> {
+        self.kafka.as_ref().ok_or_else(|| Error::Complaints {
+            path: path.display().to_string(),
+            complaints: vec!["kafka.brokers: is required for this command".to_owned()],
+        })
+    }
 }
 
 /// What is allowed but probably not meant. Every warning the program can give.

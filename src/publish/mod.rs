@@ -8,6 +8,7 @@
 
 mod catalog;
 mod disk;
+mod exported;
 mod files;
 mod manifest;
 mod members;
@@ -15,8 +16,10 @@ mod package;
 mod parquet;
 mod paths;
 mod recipient;
+pub mod topic;
 pub mod verify;
 
+pub use exported::write_rebuilt;
 pub use files::Files;
 pub use paths::release_digest;
 

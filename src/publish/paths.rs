@@ -110,6 +110,16 @@ impl<'a> Paths<'a> {
         csv.flush()
     }
 
+    /// Hands over every row of paths.csv, its path written out.
+    pub(super) fn each_row(&self, mut take: impl FnMut(u64, &str)) {
+        let mut text = String::new();
+        for row in self.rows() {
+            text.clear();
+            self.spell(&row.path, &mut text);
+            take(row.count, &text);
+        }
+    }
+
     fn spell(&self, path: &[Doublet], text: &mut String) {
         for (place, doublet) in path.iter().enumerate() {
             if place > 0 {
