@@ -16,6 +16,7 @@ pub mod publish;
 pub mod kafka;
 pub mod pipeline;
 pub mod city;
+pub mod console;
 pub mod config;
 pub mod cli;
 pub mod clock;

@@ -2,7 +2,7 @@
 //!
 //! Operator numbers: they are exact, and so they are never published with a release.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use dashmap::DashMap;
 use prometheus::{
@@ -26,6 +26,9 @@ pub struct Metrics {
     seal_to_commit_seconds: Histogram,
     releases: IntCounterVec,
     withheld: IntCounterVec,
+    flush_seconds: Histogram,
+    windows_open: IntGauge,
+    taps_held: IntGauge,
     last_release: IntGauge,
     spent: Gauge,
     left: Gauge,
@@ -67,7 +70,14 @@ impl Metrics {
             seal_to_commit_seconds: seal_to_commit_seconds(&registry),
             releases: counters("tapveil_publish_releases_total", "Releases in place.", "engine"),
             withheld: counters("tapveil_publish_withheld_total", "Windows withheld.", "reason"),
-            last_release: last_release(&registry),
+            flush_seconds: flush_seconds(&registry),
+            windows_open: int_gauge(&registry, "tapveil_window_open", "Windows on their way to a release."),
+            taps_held: int_gauge(&registry, "tapveil_window_taps_held", "Taps held in memory for them."),
+            last_release: int_gauge(
+                &registry,
+                "tapveil_publish_last_release_timestamp_seconds",
+                "When the last release was put in place.",
+            ),
             spent: gauge("tapveil_ledger_epsilon_spent", "Budget spent over the feed's life."),
             left: gauge("tapveil_ledger_epsilon_left", "Budget left over the feed's life."),
             registry: registry.clone(),
@@ -106,6 +116,17 @@ impl Metrics {
         self.releases.with_label_values(&[engine]).inc();
         self.seal_to_commit_seconds.observe(seconds_since_seal);
         self.last_release.set(now_secs);
+    }
+
+    /// A flush took so long.
+    pub fn flushed(&self, seconds: f64) {
+        self.flush_seconds.observe(seconds);
+    }
+
+    /// So many windows are on their way, with so many taps.
+    pub fn windows_held(&self, windows: usize, taps: usize) {
+        self.windows_open.set(i64::try_from(windows).unwrap_or(i64::MAX));
+        self.taps_held.set(i64::try_from(taps).unwrap_or(i64::MAX));
     }
 
     /// A window was withheld.
@@ -149,10 +170,16 @@ fn seal_to_commit_seconds(registry: &Registry) -> Histogram {
     seconds
 }
 
-fn last_release(registry: &Registry) -> IntGauge {
-    let name = "tapveil_publish_last_release_timestamp_seconds";
-    let gauge =
-        IntGauge::new(name, "When the last release was put in place.").expect("a good name");
+fn flush_seconds(registry: &Registry) -> Histogram {
+    let options = HistogramOpts::new("tapveil_ingest_flush_seconds", "Time a flush took to be committed.")
+        .buckets(vec![0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0]);
+    let seconds = Histogram::with_opts(options).expect("a good name");
+    registry.register(Box::new(seconds.clone())).expect("a name of its own");
+    seconds
+}
+
+fn int_gauge(registry: &Registry, name: &str, help: &str) -> IntGauge {
+    let gauge = IntGauge::new(name, help).expect("a good name");
     registry.register(Box::new(gauge.clone())).expect("a name of its own");
     gauge
 }
@@ -164,6 +191,33 @@ fn build_info(registry: &Registry, version: &str, commit: &str) {
     let info = IntGauge::with_opts(options).expect("a good name");
     info.set(1);
     registry.register(Box::new(info)).expect("a name of its own");
+}
+
+/// Whether a service is ready, written by its workers and read by whoever asks.
+#[derive(Debug, Default)]
+pub struct Health {
+    ingest: AtomicBool,
+    release: AtomicBool,
+    active: AtomicBool,
+}
+
+impl Health {
+    /// The ingest worker has partitions.
+    pub fn ingest_ready(&self, ready: bool) {
+        self.ingest.store(ready, Ordering::Relaxed);
+    }
+
+    /// The release worker is in its group, and active or standing by.
+    pub fn release_ready(&self, ready: bool, active: bool) {
+        self.release.store(ready, Ordering::Relaxed);
+        self.active.store(active, Ordering::Relaxed);
+    }
+
+    /// Whether every wanted worker does its work.
+    pub fn is_ready(&self, ingests: bool, releases: bool) -> bool {
+        (!ingests || self.ingest.load(Ordering::Relaxed))
+            && (!releases || self.release.load(Ordering::Relaxed))
+    }
 }
 
 /// How far each partition is, written by ingest threads and read by whoever shows progress, without either

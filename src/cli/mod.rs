@@ -14,6 +14,7 @@ mod init;
 mod ledger;
 mod progress;
 mod quickstart;
+mod run;
 mod sanitize;
 mod verify;
 
@@ -52,6 +53,8 @@ enum Command {
     Check(check::Arguments),
     /// Show or check what was spent
     Ledger(ledger::Arguments),
+    /// Run the service on Kafka: taps from a topic, releases to a topic
+    Run(run::Arguments),
     /// Make a synthetic city: taps, stations, configuration, secret and ledger
     Generate(generate::Arguments),
 }
@@ -82,6 +85,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Ledger(arguments) => ledger::run(&arguments),
+        Command::Run(arguments) => run::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
     };
     match done {

@@ -13,8 +13,9 @@ use toml::Value;
 
 use super::engine_check::{check_prices, engine};
 use super::kafka_check;
+use super::live_check::{Live, live};
 use super::meaning::{digest, warnings};
-use super::reader::Reader;
+use super::reader::{self, Reader};
 use super::{DEFAULTS, ReleaseWords, Settings};
 use crate::engine::safepath::SafePath;
 use crate::ingest::{self, Fields, Format};
@@ -51,6 +52,7 @@ struct Parts {
     budget: Option<ledger::Settings>,
     release: Option<ReleaseWords>,
     kafka: Option<kafka::Settings>,
+    live: Option<Live>,
 }
 
 impl Parts {
@@ -72,6 +74,7 @@ impl Parts {
         }
         let release = release(reader);
         let kafka = kafka_check::kafka(reader, base);
+        let live = live(reader, base, calendar.as_ref());
         not_in_this_version(reader);
         Self {
             secret,
@@ -87,6 +90,7 @@ impl Parts {
             budget,
             release,
             kafka,
+            live,
         }
     }
 
@@ -117,6 +121,7 @@ impl Parts {
             stations,
             release: self.release?,
             kafka: self.kafka,
+            live: self.live?,
             digest,
             warnings,
         })
@@ -271,12 +276,11 @@ fn feed(reader: &mut Reader) -> Option<(String, Format, Fields)> {
 }
 
 fn gate(reader: &mut Reader) -> Option<Gate> {
-    let grace = reader.duration("window.grace", MONTH_SECS);
+    let grace = reader.value("window.grace").and_then(|grace| reader::duration_secs(grace.as_str()?));
+    let grace = grace.map(SignedDuration::from_secs);
     let max_ahead = reader.duration("window.max_ahead", MONTH_SECS);
-    reader.duration("window.clock_margin", MONTH_SECS);
-    reader.duration("window.disorder", MONTH_SECS);
-    let by_arrival = reader.word("window.close", &[("arrival", true), ("watermark", false)]);
-    let grace: Option<SignedDuration> = if by_arrival? { Some(grace?) } else { None };
+    let by_arrival = reader.value("window.close").is_some_and(|close| close.as_str() == Some("arrival"));
+    let grace: Option<SignedDuration> = if by_arrival { Some(grace?) } else { None };
     Some(Gate { range: None, grace, max_ahead: max_ahead? })
 }
 
@@ -352,9 +356,6 @@ fn not_in_this_version(reader: &mut Reader) {
         reader.complain("engine.allow_unsound", "must be true or false");
     }
     for key in [
-        "release.dir",
-        "release.not_before",
-        "http.listen",
         "http.token_file",
         "log.format",
         "log.level",

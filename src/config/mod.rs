@@ -10,8 +10,11 @@ mod check;
 mod engine_check;
 mod kafka_check;
 mod keys;
+mod live_check;
 mod meaning;
 mod reader;
+
+pub use live_check::Live;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,6 +38,8 @@ pub struct Settings {
     pub calendar: Calendar,
     /// Which windows exist, if the file says so.
     pub span: Option<Span>,
+    /// What only `run` needs.
+    pub live: Live,
     /// How many taps of a card count.
     pub max_length: std::num::NonZeroU32,
     /// The engine.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, ResourceSpecifier, TopicReplication};
 use rdkafka::error::RDKafkaErrorCode;
 use rdkafka::metadata::Metadata;
+use rdkafka::{Offset, TopicPartitionList};
 
 use super::topics::{Found, Purpose, create_command};
 use super::{Error, Settings, Watcher, explain_on};
@@ -36,6 +37,16 @@ impl<'a> Admin<'a> {
         let options =
             AdminOptions::new().operation_timeout(Some(ANSWER)).request_timeout(Some(ANSWER));
         Ok(Self { settings, client, watcher, runtime, options })
+    }
+
+    /// Deletes the records of partition 0 before an offset.
+    pub(super) fn delete_before(&self, topic: &str, offset: i64) -> Result<(), Error> {
+        let failed = |error| explain_on(&self.watcher, &format!("deleting records of {topic}"), error);
+        let mut before = TopicPartitionList::new();
+        before.add_partition_offset(topic, 0, Offset::Offset(offset)).map_err(failed)?;
+        let done = self.runtime.block_on(self.client.delete_records(&before, &self.options));
+        let done = done.map_err(failed)?;
+        done.elements().iter().try_for_each(|one| one.error()).map_err(failed)
     }
 
     /// All topics: asking for one by name could make it, with the broker's settings instead of ours.

@@ -25,6 +25,11 @@ pub use watcher::{Watcher, explain, explain_on};
 
 use crate::model::Kind;
 
+/// Deletes the records of a topic's partition 0 before an offset.
+pub fn delete_before(settings: &Settings, topic: &str, offset: i64) -> Result<(), Error> {
+    admin::Admin::new(settings)?.delete_before(topic, offset)
+}
+
 /// Why Kafka could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

@@ -25,6 +25,8 @@ pub(super) struct Chain {
     key: LedgerKey,
     book: Book,
     head: Mac,
+    /// The head after every record, to compare with what a commit remembers.
+    heads: Vec<Mac>,
 }
 
 /// A line that is made but not yet durable. Applied once it is.
@@ -54,7 +56,7 @@ pub(super) enum Step {
 
 impl Chain {
     pub(super) fn new(key: LedgerKey) -> Self {
-        Self { key, book: Book::default(), head: record::chain_start() }
+        Self { key, book: Book::default(), head: record::chain_start(), heads: Vec::new() }
     }
 
     pub(super) fn book(&self) -> &Book {
@@ -63,6 +65,12 @@ impl Chain {
 
     pub(super) fn head(&self) -> &Mac {
         &self.head
+    }
+
+    /// Whether the first `n` records end with this MAC.
+    pub(super) fn had(&self, n: u64, head: &Mac) -> bool {
+        let last = usize::try_from(n).ok().and_then(|n| n.checked_sub(1));
+        last.and_then(|last| self.heads.get(last)) == Some(head)
     }
 
     /// Takes the next line (without its line feed).
@@ -76,6 +84,7 @@ impl Chain {
             })?;
         self.book.apply(&record).map_err(broken)?;
         self.head = mac;
+        self.heads.push(mac);
         Ok(())
     }
 
@@ -96,6 +105,7 @@ impl Chain {
         let broken = |what: String| ChainFault::Broken { sequence: pending.sequence, what };
         self.book.apply(&pending.record).map_err(broken)?;
         self.head = pending.mac;
+        self.heads.push(pending.mac);
         Ok(())
     }
 

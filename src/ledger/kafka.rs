@@ -64,9 +64,9 @@ impl TopicLedger {
         self.chain.book()
     }
 
-    /// The MAC of the last record.
-    pub fn head(&self) -> &Mac {
-        self.chain.head()
+    /// Whether the first `n` records end with this MAC: nothing that was there is missing.
+    pub fn had(&self, n: u64, head: &Mac) -> bool {
+        self.chain.had(n, head)
     }
 
     /// Opens an empty ledger: from now on every window from this one on is released.

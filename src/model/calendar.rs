@@ -170,6 +170,14 @@ impl Calendar {
         (first..past).filter_map(|number| self.window(WindowId(number))).collect()
     }
 
+    /// The first window that begins at or after this civil time.
+    pub fn first_window_from(&self, from: DateTime) -> Option<WindowId> {
+        let from = civil_secs(from) - self.origin_secs();
+        let first = from.div_euclid(self.length_secs) + i64::from(from % self.length_secs != 0);
+        // A clock change may leave a short window no time; the next one then is the first.
+        (first..first.saturating_add(1_440)).map(WindowId).find(|id| self.window(*id).is_some())
+    }
+
     /// Reads `2015-11-09` (the service day's start on that date) or `2015-11-09T04:00`.
     pub fn parse_moment(&self, text: &str) -> Option<DateTime> {
         if let Ok(date) = text.parse::<Date>()

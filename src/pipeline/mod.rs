@@ -6,12 +6,46 @@
 //! Refuses: a range without windows; without a range, a file without a tap that counts.
 //! Why: publishing twice with different noise spends a budget twice.
 
+pub mod run;
 mod sanitize;
 
 pub use sanitize::{Done, Job, Released, Summary, Watch, sanitize};
 
+use crate::config::Settings;
+use crate::ledger::Repeat;
 use crate::model::Kind;
 use crate::{engine, ingest, ledger, publish};
+
+/// The words and public facts that every release of a feed carries.
+fn publish_settings(
+    settings: &Settings,
+    windows_protected: bool,
+    closing: String,
+    version: &'static str,
+    commit: &'static str,
+) -> publish::Settings {
+    let Settings { stations, release, budget, .. } = settings;
+    publish::Settings {
+        stations: stations.clone(),
+        title: release.title.clone(),
+        licence: release.licence.clone(),
+        contact: release.contact.clone(),
+        feed: budget.feed.clone(),
+        windows_protected,
+        closing,
+        budget: publish::BudgetFacts {
+            lifetime_cap: budget.lifetime,
+            horizon_windows: budget.horizon.map(|horizon| horizon.windows),
+            horizon_cap: budget.horizon.map(|horizon| horizon.cap),
+            rule: Some(match budget.repeat {
+                Repeat::Refuse => "a window is released once".to_owned(),
+                Repeat::Pay => "a further release of a window is paid in full".to_owned(),
+            }),
+        },
+        version,
+        commit,
+    }
+}
 
 /// Why a run stopped.
 #[derive(Debug, thiserror::Error)]

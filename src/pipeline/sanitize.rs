@@ -7,12 +7,12 @@ use std::time::Instant;
 
 use jiff::SignedDuration;
 
-use super::Error;
+use super::{Error, publish_settings};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::engine::{Engine, ReleaseId};
 use crate::ingest::{Harvest, read_file};
-use crate::ledger::{Before, Journal, Ledger, Outcome, Refusal, Repeat, Request};
+use crate::ledger::{Before, Journal, Ledger, Outcome, Refusal, Request};
 use crate::metrics::{Board, Metrics};
 use crate::model::{Counts, MicroEpsilon, Reject, Span, Window, WindowId};
 use crate::passenger::Stamp;
@@ -99,7 +99,16 @@ pub fn sanitize(
         None if counts.taps == 0 => return Err(nothing_counts(job.taps, &counts)),
         None => open.ids().into_iter().filter_map(|id| settings.calendar.window(id)).collect(),
     };
-    let mut files = Files::new(job.out, publish_settings(job));
+    let mut files = Files::new(
+        job.out,
+        publish_settings(
+            settings,
+            job.span.is_some(),
+            "A file is complete by itself: every tap in it that could be read counts.".to_owned(),
+            job.version,
+            job.commit,
+        ),
+    );
     let mut summary =
         Summary { windows: Vec::new(), counts, n_duplicates: 0, spent: ledger.book().spent() };
     for (number, window) in windows.iter().enumerate() {
@@ -213,29 +222,4 @@ fn nothing_counts(path: &Path, counts: &Counts) -> Error {
         false => format!(" ({})", reasons.join("; ")),
     };
     Error::NoTaps { path: path.display().to_string(), why }
-}
-
-fn publish_settings(job: &Job<'_>) -> publish::Settings {
-    let Settings { stations, release, budget, .. } = job.settings;
-    publish::Settings {
-        stations: stations.clone(),
-        title: release.title.clone(),
-        licence: release.licence.clone(),
-        contact: release.contact.clone(),
-        feed: budget.feed.clone(),
-        windows_protected: job.span.is_some(),
-        closing: "A file is complete by itself: every tap in it that could be read counts."
-            .to_owned(),
-        budget: publish::BudgetFacts {
-            lifetime_cap: budget.lifetime,
-            horizon_windows: budget.horizon.map(|horizon| horizon.windows),
-            horizon_cap: budget.horizon.map(|horizon| horizon.cap),
-            rule: Some(match budget.repeat {
-                Repeat::Refuse => "a window is released once".to_owned(),
-                Repeat::Pay => "a further release of a window is paid in full".to_owned(),
-            }),
-        },
-        version: job.version,
-        commit: job.commit,
-    }
 }

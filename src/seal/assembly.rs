@@ -77,9 +77,10 @@ impl Assembly {
         self.windows.iter().find(|(_, gathering)| is_complete(gathering)).map(|(window, _)| *window)
     }
 
-    /// The taps of a window; they stay until [`Self::settle`].
-    pub fn stamps(&self, window: WindowId) -> &[Stamp] {
-        self.windows.get(&window).map_or(&[], |gathering| &gathering.stamps)
+    /// Hands the taps of a complete window over. Its place stays until [`Self::settle`]: whoever fails on the way starts
+    /// over from the committed position.
+    pub fn take_stamps(&mut self, window: WindowId) -> Vec<Stamp> {
+        self.windows.get_mut(&window).map(|gathering| std::mem::take(&mut gathering.stamps)).unwrap_or_default()
     }
 
     /// Forgets a window whose release is in place or withheld for good.

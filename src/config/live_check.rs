@@ -1,0 +1,66 @@
+//! The checks of what only a live feed needs: how windows close, where releases go, where it can be watched.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use jiff::civil::DateTime;
+
+use super::reader::Reader;
+use crate::model::Calendar;
+use crate::seal::Closing;
+
+const MONTH_SECS: i64 = 31 * 86_400;
+
+/// What only `run` needs.
+#[derive(Clone, Debug)]
+pub struct Live {
+    /// How windows close.
+    pub closing: Closing,
+    /// From when on windows exist; `None`: from the first whole one after the ledger was opened.
+    pub from: Option<DateTime>,
+    /// Where releases go as files, beside the topic.
+    pub release_dir: Option<PathBuf>,
+    /// Earliest time of day for a release, in seconds after midnight.
+    pub not_before_secs: Option<i64>,
+    /// Where health and metrics are served.
+    pub listen: SocketAddr,
+}
+
+pub(super) fn live(reader: &mut Reader, base: &Path, calendar: Option<&Calendar>) -> Option<Live> {
+    let grace = reader.duration("window.grace", MONTH_SECS);
+    let clock_margin = reader.duration("window.clock_margin", MONTH_SECS);
+    let disorder = reader.duration("window.disorder", MONTH_SECS);
+    let by_arrival = reader.word("window.close", &[("arrival", true), ("watermark", false)]);
+    let release_dir = reader.value("release.dir").and_then(|_| reader.text("release.dir"));
+    let not_before = reader.value("release.not_before").and_then(|_| reader.time_of_day("release.not_before"));
+    let listen = listen(reader);
+    let closing = match by_arrival? {
+        true => Closing::Arrival { grace: grace?, clock_margin: clock_margin? },
+        false => Closing::Watermark { disorder: disorder? },
+    };
+    let from = reader.value("window.from").and_then(|value| {
+        calendar?.parse_moment(value.as_str().unwrap_or_default())
+    });
+    let release_dir = release_dir.map(|dir| base.join(dir));
+    Some(Live { closing, from, release_dir, not_before_secs: not_before, listen: listen? })
+}
+
+/// Exact numbers are served there: only this machine may ask, until there are tokens.
+fn listen(reader: &mut Reader) -> Option<SocketAddr> {
+    let text = reader.text("http.listen")?;
+    match text.parse::<SocketAddr>() {
+        Ok(address) if address.ip().is_loopback() => Some(address),
+        Ok(_) => {
+            let what = format!(
+                "{text:?} can be reached from other machines, and /metrics shows exact numbers; this version serves \
+                 loopback addresses only, like \"127.0.0.1:9464\""
+            );
+            reader.complain("http.listen", what);
+            None
+        }
+        Err(_) => {
+            reader.complain("http.listen", format_args!("{text:?} is not an address like \"127.0.0.1:9464\""));
+            None
+        }
+    }
+}
