@@ -8,13 +8,18 @@
 #![expect(clippy::print_stderr, reason = "the terminal is this room's business")]
 
 mod check;
+mod export;
 mod failure;
 mod generate;
 mod init;
 mod ledger;
+mod live;
 mod progress;
 mod quickstart;
+mod replay;
 mod sanitize;
+mod sending;
+mod taps_file;
 mod verify;
 
 use std::ffi::OsString;
@@ -52,8 +57,12 @@ enum Command {
     Check(check::Arguments),
     /// Show or check what was spent
     Ledger(ledger::Arguments),
-    /// Make a synthetic city: taps, stations, configuration, secret and ledger
+    /// Make a synthetic city: taps, stations, configuration, secret and ledger; or a live feed into Kafka
     Generate(generate::Arguments),
+    /// Play a file of taps into Kafka
+    Replay(replay::Arguments),
+    /// Rebuild releases from their Kafka topic alone
+    Export(export::Arguments),
 }
 
 /// The configuration to use.
@@ -83,6 +92,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Check(arguments) => check::run(&arguments),
         Command::Ledger(arguments) => ledger::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
+        Command::Replay(arguments) => replay::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments),
     };
     match done {
         Ok(code) => code,

@@ -13,6 +13,8 @@ mod keys;
 mod meaning;
 mod reader;
 
+pub(crate) use reader::duration_secs;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
