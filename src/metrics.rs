@@ -71,8 +71,16 @@ impl Metrics {
             releases: counters("tapveil_publish_releases_total", "Releases in place.", "engine"),
             withheld: counters("tapveil_publish_withheld_total", "Windows withheld.", "reason"),
             flush_seconds: flush_seconds(&registry),
-            windows_open: int_gauge(&registry, "tapveil_window_open", "Windows on their way to a release."),
-            taps_held: int_gauge(&registry, "tapveil_window_taps_held", "Taps held in memory for them."),
+            windows_open: int_gauge(
+                &registry,
+                "tapveil_window_open",
+                "Windows on their way to a release.",
+            ),
+            taps_held: int_gauge(
+                &registry,
+                "tapveil_window_taps_held",
+                "Taps held in memory for them.",
+            ),
             last_release: int_gauge(
                 &registry,
                 "tapveil_publish_last_release_timestamp_seconds",
@@ -171,8 +179,9 @@ fn seal_to_commit_seconds(registry: &Registry) -> Histogram {
 }
 
 fn flush_seconds(registry: &Registry) -> Histogram {
-    let options = HistogramOpts::new("tapveil_ingest_flush_seconds", "Time a flush took to be committed.")
-        .buckets(vec![0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0]);
+    let options =
+        HistogramOpts::new("tapveil_ingest_flush_seconds", "Time a flush took to be committed.")
+            .buckets(vec![0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0]);
     let seconds = Histogram::with_opts(options).expect("a good name");
     registry.register(Box::new(seconds.clone())).expect("a name of its own");
     seconds

@@ -1,4 +1,4 @@
-//! `tapveil generate`: a synthetic city, ready for `sanitize`.
+//! `tapveil generate`: a synthetic city, ready for `sanitize`, or a live feed into Kafka.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -8,7 +8,9 @@ use std::process::ExitCode;
 use super::Failure;
 use super::failure::say;
 use super::init::write_feed;
+use super::live;
 use super::progress::Progress;
+use super::sending::SendArguments;
 use crate::city::{City, Preset};
 
 #[derive(clap::Args)]
@@ -21,18 +23,47 @@ pub(super) struct Arguments {
     cards: Option<u64>,
     /// The same seed gives the same city
     #[arg(long, value_name = "S", default_value_t = 1)]
-    seed: u64,
+    pub(super) seed: u64,
     /// Where to put taps.csv, stations.csv and what `init` writes
-    #[arg(long, value_name = "DIR")]
-    out: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "topic", conflicts_with = "topic")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) live: LiveArguments,
+}
+
+/// Options of a live feed.
+#[derive(clap::Args)]
+#[command(next_help_heading = "A live feed")]
+pub(super) struct LiveArguments {
+    /// Send taps that happen now into Kafka: into this topic, or the configured one if no name follows
+    #[arg(long, value_name = "T", num_args = 0..=1, requires = "config")]
+    pub(super) topic: Option<Option<String>>,
+    /// The configuration file: where Kafka is, and which stations exist
+    #[arg(short, long, value_name = "FILE", requires = "topic")]
+    pub(super) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) send: SendArguments,
+    /// How long, e.g. 90s or 15m; until Ctrl-C if left out
+    #[arg(long = "for", value_name = "DURATION", requires = "topic")]
+    pub(super) how_long: Option<String>,
+    /// Taps happened up to so many seconds ago, at random
+    #[arg(long, value_name = "SECS", default_value_t = 0, requires = "topic")]
+    pub(super) disorder: u32,
+    /// This share of the taps is late, e.g. 0.01
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, requires = "late_by")]
+    pub(super) late: f64,
+    /// By how many seconds late taps are late
+    #[arg(long, value_name = "SECS", default_value_t = 0, requires = "topic")]
+    pub(super) late_by: u32,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let usage = |error: crate::city::Error| Failure::usage(error.to_string());
     let preset: Preset = arguments.preset.parse().map_err(usage)?;
     let city = City::new(preset, arguments.cards, arguments.seed).map_err(usage)?;
-    let taps = write_city(&city, &arguments.out, false)?;
-    let dir = arguments.out.display();
+    let Some(out) = &arguments.out else { return live::run(arguments, &city) };
+    let taps = write_city(&city, out, false)?;
+    let dir = out.display();
     say(&format!(
         "{taps} taps of {} cards in {dir}\nnext:\n  tapveil sanitize --taps {dir}/taps.csv --config \
          {dir}/tapveil.toml --out RELEASES",

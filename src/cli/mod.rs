@@ -8,14 +8,19 @@
 #![expect(clippy::print_stderr, reason = "the terminal is this room's business")]
 
 mod check;
+mod export;
 mod failure;
 mod generate;
 mod init;
 mod ledger;
+mod live;
 mod progress;
 mod quickstart;
 mod run;
+mod replay;
 mod sanitize;
+mod sending;
+mod taps_file;
 mod verify;
 
 use std::ffi::OsString;
@@ -55,8 +60,12 @@ enum Command {
     Ledger(ledger::Arguments),
     /// Run the service on Kafka: taps from a topic, releases to a topic
     Run(run::Arguments),
-    /// Make a synthetic city: taps, stations, configuration, secret and ledger
+    /// Make a synthetic city: taps, stations, configuration, secret and ledger; or a live feed into Kafka
     Generate(generate::Arguments),
+    /// Play a file of taps into Kafka
+    Replay(replay::Arguments),
+    /// Rebuild releases from their Kafka topic alone
+    Export(export::Arguments),
 }
 
 /// The configuration to use.
@@ -87,6 +96,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Ledger(arguments) => ledger::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
+        Command::Replay(arguments) => replay::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments),
     };
     match done {
         Ok(code) => code,

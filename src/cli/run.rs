@@ -72,7 +72,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         health: &shown.health,
         say: &|text| {
             if http.is_finished() && !http_failed.swap(true, Ordering::SeqCst) {
-                eprintln!("warning: nothing is served at {}: is the address taken?", settings.live.listen);
+                eprintln!(
+                    "warning: nothing is served at {}: is the address taken?",
+                    settings.live.listen
+                );
             }
             eprintln!("{text}");
         },

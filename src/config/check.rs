@@ -276,10 +276,12 @@ fn feed(reader: &mut Reader) -> Option<(String, Format, Fields)> {
 }
 
 fn gate(reader: &mut Reader) -> Option<Gate> {
-    let grace = reader.value("window.grace").and_then(|grace| reader::duration_secs(grace.as_str()?));
+    let grace =
+        reader.value("window.grace").and_then(|grace| reader::duration_secs(grace.as_str()?));
     let grace = grace.map(SignedDuration::from_secs);
     let max_ahead = reader.duration("window.max_ahead", MONTH_SECS);
-    let by_arrival = reader.value("window.close").is_some_and(|close| close.as_str() == Some("arrival"));
+    let by_arrival =
+        reader.value("window.close").is_some_and(|close| close.as_str() == Some("arrival"));
     let grace: Option<SignedDuration> = if by_arrival { Some(grace?) } else { None };
     Some(Gate { range: None, grace, max_ahead: max_ahead? })
 }
@@ -355,11 +357,7 @@ fn not_in_this_version(reader: &mut Reader) {
     if reader.value("engine.allow_unsound").is_some_and(|value| value.as_bool().is_none()) {
         reader.complain("engine.allow_unsound", "must be true or false");
     }
-    for key in [
-        "http.token_file",
-        "log.format",
-        "log.level",
-    ] {
+    for key in ["http.token_file", "log.format", "log.level"] {
         reader.check_form(key);
     }
 }

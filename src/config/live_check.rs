@@ -32,15 +32,16 @@ pub(super) fn live(reader: &mut Reader, base: &Path, calendar: Option<&Calendar>
     let disorder = reader.duration("window.disorder", MONTH_SECS);
     let by_arrival = reader.word("window.close", &[("arrival", true), ("watermark", false)]);
     let release_dir = reader.value("release.dir").and_then(|_| reader.text("release.dir"));
-    let not_before = reader.value("release.not_before").and_then(|_| reader.time_of_day("release.not_before"));
+    let not_before =
+        reader.value("release.not_before").and_then(|_| reader.time_of_day("release.not_before"));
     let listen = listen(reader);
     let closing = match by_arrival? {
         true => Closing::Arrival { grace: grace?, clock_margin: clock_margin? },
         false => Closing::Watermark { disorder: disorder? },
     };
-    let from = reader.value("window.from").and_then(|value| {
-        calendar?.parse_moment(value.as_str().unwrap_or_default())
-    });
+    let from = reader
+        .value("window.from")
+        .and_then(|value| calendar?.parse_moment(value.as_str().unwrap_or_default()));
     let release_dir = release_dir.map(|dir| base.join(dir));
     Some(Live { closing, from, release_dir, not_before_secs: not_before, listen: listen? })
 }
@@ -59,7 +60,10 @@ fn listen(reader: &mut Reader) -> Option<SocketAddr> {
             None
         }
         Err(_) => {
-            reader.complain("http.listen", format_args!("{text:?} is not an address like \"127.0.0.1:9464\""));
+            reader.complain(
+                "http.listen",
+                format_args!("{text:?} is not an address like \"127.0.0.1:9464\""),
+            );
             None
         }
     }

@@ -15,6 +15,7 @@ mod meaning;
 mod reader;
 
 pub use live_check::Live;
+pub(crate) use reader::duration_secs;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

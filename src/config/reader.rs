@@ -205,7 +205,7 @@ fn find<'a>(table: &'a Table, key: &str) -> Option<&'a Value> {
 }
 
 /// "1d", "90m", "1h30m", "0s": whole seconds.
-pub(super) fn duration_secs(text: &str) -> Option<i64> {
+pub(crate) fn duration_secs(text: &str) -> Option<i64> {
     let mut secs = 0_i64;
     let mut rest = text.trim();
     while !rest.is_empty() {

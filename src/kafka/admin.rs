@@ -41,7 +41,8 @@ impl<'a> Admin<'a> {
 
     /// Deletes the records of partition 0 before an offset.
     pub(super) fn delete_before(&self, topic: &str, offset: i64) -> Result<(), Error> {
-        let failed = |error| explain_on(&self.watcher, &format!("deleting records of {topic}"), error);
+        let failed =
+            |error| explain_on(&self.watcher, &format!("deleting records of {topic}"), error);
         let mut before = TopicPartitionList::new();
         before.add_partition_offset(topic, 0, Offset::Offset(offset)).map_err(failed)?;
         let done = self.runtime.block_on(self.client.delete_records(&before, &self.options));
@@ -55,14 +56,10 @@ impl<'a> Admin<'a> {
         answer.map_err(|error| explain_on(&self.watcher, "asking for the topics", error))
     }
 
-    /// Makes topics; gives complaints about those that it may not make.
-    pub(super) fn create(
-        &self,
-        missing: &[Purpose],
-        n_brokers: usize,
-    ) -> Result<Vec<String>, Error> {
+    /// Makes topics. Those that it may not make are an error that names the command for somebody who may.
+    pub(super) fn create(&self, missing: &[Purpose], n_brokers: usize) -> Result<(), Error> {
         if missing.is_empty() {
-            return Ok(Vec::new());
+            return Ok(());
         }
         let copies = n_brokers.clamp(1, 3);
         let new: Vec<NewTopic<'_>> = missing
@@ -92,7 +89,11 @@ impl<'a> Admin<'a> {
                 )
             })
         };
-        Ok(missing.iter().zip(results).filter_map(refused).collect())
+        let complaints: Vec<String> = missing.iter().zip(results).filter_map(refused).collect();
+        match complaints.is_empty() {
+            true => Ok(()),
+            false => Err(Error::Failed(complaints.join("\n  "))),
+        }
     }
 
     /// Waits until new topics have leaders.

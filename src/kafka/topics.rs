@@ -166,7 +166,8 @@ pub fn ensure_keeping(
     let missing: Vec<Purpose> =
         wanted.iter().copied().filter(|purpose| !there.contains_key(purpose)).collect();
     let n_brokers = metadata.brokers().len();
-    let mut complaints = admin.create(&missing, n_brokers)?;
+    admin.create(&missing, n_brokers)?;
+    let mut complaints = Vec::new();
     let judged: Vec<Purpose> =
         there.keys().copied().filter(|purpose| purpose.is_judged_by(role)).collect();
     let mut warnings = Vec::new();
@@ -195,6 +196,17 @@ pub fn ensure_keeping(
         warnings.push(Warning::OneCopy { topics: singles });
     }
     Ok(warnings)
+}
+
+/// Makes the topic of the taps if it is missing, for whoever feeds it; looks at nothing else.
+pub fn make_taps(settings: &Settings) -> Result<(), Error> {
+    let admin = Admin::new(settings)?;
+    let metadata = admin.metadata()?;
+    if shape(&metadata, &settings.topics.taps).is_some() {
+        return Ok(());
+    }
+    admin.create(&[Purpose::Taps], metadata.brokers().len())?;
+    admin.await_topics(&[Purpose::Taps])
 }
 
 /// How a topic is laid out.

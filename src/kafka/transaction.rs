@@ -62,7 +62,9 @@ impl Transactions {
         loop {
             match producer.init_transactions(CALL) {
                 Ok(()) => return Ok(Self { producer, watcher }),
-                Err(error) if is_retriable(&error) && began.elapsed() < settings.connect_timeout => {
+                Err(error)
+                    if is_retriable(&error) && began.elapsed() < settings.connect_timeout =>
+                {
                     std::thread::sleep(Duration::from_millis(200));
                 }
                 Err(error) => return Err(explain(&watcher, error).into()),

@@ -77,11 +77,12 @@ impl Chain {
     pub(super) fn read(&mut self, line: &[u8]) -> Result<(), ChainFault> {
         let sequence = self.book.n_records();
         let broken = |what: String| ChainFault::Broken { sequence, what };
-        let (record, mac) =
-            Record::from_line(line, sequence, &self.head, &self.key).map_err(|fault| match fault {
+        let (record, mac) = Record::from_line(line, sequence, &self.head, &self.key).map_err(
+            |fault| match fault {
                 Fault::WrongMac if sequence == 0 => ChainFault::OtherSecret,
                 fault => broken(fault.to_string()),
-            })?;
+            },
+        )?;
         self.book.apply(&record).map_err(broken)?;
         self.head = mac;
         self.heads.push(mac);
@@ -129,7 +130,11 @@ impl Chain {
     }
 
     /// The permit for a request whose Reserved line is durable now (L-1).
-    pub(super) fn granted(&mut self, pending: Pending, request: &Request) -> Result<Outcome, ChainFault> {
+    pub(super) fn granted(
+        &mut self,
+        pending: Pending,
+        request: &Request,
+    ) -> Result<Outcome, ChainFault> {
         let sequence = pending.sequence;
         self.written(pending)?;
         let permit = Permit { reservation: Reservation::of(sequence, request) };
@@ -142,8 +147,10 @@ impl Chain {
         reservation: &Reservation,
         release: &Digest,
     ) -> Result<Option<Pending>, ChainFault> {
-        let broken =
-            |what: &str| ChainFault::Broken { sequence: reservation.sequence, what: what.to_owned() };
+        let broken = |what: &str| ChainFault::Broken {
+            sequence: reservation.sequence,
+            what: what.to_owned(),
+        };
         let known = self.book.entries().iter().find(|entry| entry.reservation == *reservation);
         match known.map(|entry| entry.settled) {
             Some(None) => {

@@ -41,11 +41,12 @@ impl TopicLedger {
         let topic = kafka.topics.ledger.clone();
         let mut chain = Chain::new(key.clone());
         let mut fault = None;
-        let read = kafka::read_committed(kafka, &topic, "", kafka.connect_timeout, &mut |received| {
-            if fault.is_none() {
-                fault = chain.read(&received.payload.unwrap_or_default()).err();
-            }
-        });
+        let read =
+            kafka::read_committed(kafka, &topic, "", kafka.connect_timeout, &mut |received| {
+                if fault.is_none() {
+                    fault = chain.read(&received.payload.unwrap_or_default()).err();
+                }
+            });
         read.map_err(|error| Error::Kafka { topic: topic.clone(), error })?;
         if let Some(fault) = fault {
             return Err(faulty(&topic, fault));
@@ -87,7 +88,11 @@ impl TopicLedger {
     }
 
     /// The line that settles a reservation, to be sent with the release; `None` if it is settled already.
-    pub fn settlement(&self, reservation: &Reservation, release: &Digest) -> Result<Option<Line>, Error> {
+    pub fn settlement(
+        &self,
+        reservation: &Reservation,
+        release: &Digest,
+    ) -> Result<Option<Line>, Error> {
         let pending = self.chain.settlement(reservation, release);
         pending.map(|pending| pending.map(Line)).map_err(|fault| faulty(&self.topic, fault))
     }

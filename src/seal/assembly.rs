@@ -72,7 +72,8 @@ impl Assembly {
     pub fn complete(&self) -> Option<WindowId> {
         let is_complete = |gathering: &Gathering| {
             gathering.n_partitions > 0
-                && (0..gathering.n_partitions).all(|partition| gathering.finished.contains(&partition))
+                && (0..gathering.n_partitions)
+                    .all(|partition| gathering.finished.contains(&partition))
         };
         self.windows.iter().find(|(_, gathering)| is_complete(gathering)).map(|(window, _)| *window)
     }
@@ -80,7 +81,10 @@ impl Assembly {
     /// Hands the taps of a complete window over. Its place stays until [`Self::settle`]: whoever fails on the way starts
     /// over from the committed position.
     pub fn take_stamps(&mut self, window: WindowId) -> Vec<Stamp> {
-        self.windows.get_mut(&window).map(|gathering| std::mem::take(&mut gathering.stamps)).unwrap_or_default()
+        self.windows
+            .get_mut(&window)
+            .map(|gathering| std::mem::take(&mut gathering.stamps))
+            .unwrap_or_default()
     }
 
     /// Forgets a window whose release is in place or withheld for good.

@@ -186,7 +186,8 @@ pub struct Remembered {
 impl Remembered {
     /// As it stands in a commit's metadata.
     pub fn to_text(self) -> String {
-        let number = |number: Option<i64>| number.map_or("-".to_owned(), |number| number.to_string());
+        let number =
+            |number: Option<i64>| number.map_or("-".to_owned(), |number| number.to_string());
         format!(
             "tapveil1 {} {}",
             number(self.sealed_through.map(WindowId::number)),
@@ -231,7 +232,8 @@ mod tests {
             grace: Some(MINUTE),
             max_ahead: MINUTE,
         };
-        let closing = Closing::Arrival { grace: MINUTE, clock_margin: SignedDuration::from_secs(5) };
+        let closing =
+            Closing::Arrival { grace: MINUTE, clock_margin: SignedDuration::from_secs(5) };
         Rules { gate, closing, calendar, first, past: None }
     }
 
@@ -252,7 +254,10 @@ mod tests {
     fn a_window_is_due_after_deadline_and_margin_and_empty_ones_are_due_too() {
         let rules = rules();
         let mut intake = Intake::new(&rules, PartitionSeals::default(), None);
-        assert_eq!(take(&mut intake, &rules, "2015-11-09T12:00:10Z", "2015-11-09T12:00:11Z"), Ok(()));
+        assert_eq!(
+            take(&mut intake, &rules, "2015-11-09T12:00:10Z", "2015-11-09T12:00:11Z"),
+            Ok(())
+        );
         let due = |intake: &Intake| intake.due(&rules, 100, Intake::finished_by_arrival).len();
         assert_eq!(due(&intake), 0);
         intake.reached_end(at("2015-11-09T12:02:05Z"));

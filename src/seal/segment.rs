@@ -96,7 +96,9 @@ pub enum ParcelError {
     #[error("it is not a parcel of this version of tapveil")]
     NotAParcel,
     /// Does not decrypt.
-    #[error("it was sealed with another secret than secret.file, or was changed; bring the right secret back")]
+    #[error(
+        "it was sealed with another secret than secret.file, or was changed; bring the right secret back"
+    )]
     OtherSecret,
     /// Of another feed.
     #[error("it belongs to the feed {found:?}, not to feed.id = {expected:?}")]
@@ -107,7 +109,9 @@ pub enum ParcelError {
         expected: String,
     },
     /// Made with other stations or windows.
-    #[error("it was made with another station list or other windows than the configuration has now")]
+    #[error(
+        "it was made with another station list or other windows than the configuration has now"
+    )]
     OtherLayout,
 }
 
@@ -147,13 +151,28 @@ impl Packer {
     }
 
     /// The marker that a partition has finished a window.
-    pub fn finished(&self, window: WindowId, partition: u32, n_partitions: u32, nonce: &Nonce) -> Vec<u8> {
+    pub fn finished(
+        &self,
+        window: WindowId,
+        partition: u32,
+        n_partitions: u32,
+        nonce: &Nonce,
+    ) -> Vec<u8> {
         assert!(n_partitions > 0, "S-6: a topic has at least one partition");
         self.seal(window, partition, n_partitions, &[], nonce)
     }
 
-    fn seal(&self, window: WindowId, partition: u32, count: u32, plain: &[u8], nonce: &Nonce) -> Vec<u8> {
-        let packed = snap::raw::Encoder::new().compress_vec(plain).expect("far below snappy's limit of 4 GiB");
+    fn seal(
+        &self,
+        window: WindowId,
+        partition: u32,
+        count: u32,
+        plain: &[u8],
+        nonce: &Nonce,
+    ) -> Vec<u8> {
+        let packed = snap::raw::Encoder::new()
+            .compress_vec(plain)
+            .expect("far below snappy's limit of 4 GiB");
         let contents: Contents =
             (VERSION, self.feed.clone(), *self.layout.bytes(), partition, count, packed);
         let contents =
@@ -172,7 +191,8 @@ impl Packer {
 
     /// Opens a parcel and checks that it is ours.
     pub fn open(&self, bytes: &[u8]) -> Result<Parcel, ParcelError> {
-        let (header, sealed) = bytes.split_at_checked(HEADER_BYTES).ok_or(ParcelError::NotAParcel)?;
+        let (header, sealed) =
+            bytes.split_at_checked(HEADER_BYTES).ok_or(ParcelError::NotAParcel)?;
         let (public, nonce) = header.split_at(HEADER_BYTES - NONCE_BYTES);
         let nonce: Nonce = nonce.try_into().expect("split off with this length");
         let (magic, number) = public.split_at(MAGIC.len());

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot set its stage up fails, and says where")]
 
 mod support;
+mod broker;
+mod kafka_clients;
 mod tidy;
 mod cli;
 mod refusals;

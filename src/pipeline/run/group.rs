@@ -131,7 +131,8 @@ impl Group {
             return false;
         }
         let Ok(assigned) = self.consumer.assignment() else { return false };
-        let assigned: BTreeSet<i32> = assigned.elements().iter().map(|one| one.partition()).collect();
+        let assigned: BTreeSet<i32> =
+            assigned.elements().iter().map(|one| one.partition()).collect();
         partitions.all(|partition| assigned.contains(&partition))
     }
 }

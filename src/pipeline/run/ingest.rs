@@ -249,7 +249,9 @@ impl<'a> Ingest<'a> {
             .map(|(partition, _)| *partition)
             .collect();
         for partition in waiting {
-            let Ok((_, end)) = self.ends.fetch_watermarks(&topic, partition, ANSWER) else { continue };
+            let Ok((_, end)) = self.ends.fetch_watermarks(&topic, partition, ANSWER) else {
+                continue;
+            };
             let position = self.position(partition);
             let stable = self.group.consumer().fetch_watermarks(&topic, partition, ANSWER);
             let Some(owned) = self.owned.get_mut(&partition) else { continue };
@@ -290,7 +292,9 @@ impl<'a> Ingest<'a> {
         let held = self.owned.values().map(|owned| owned.intake.n_held()).sum::<usize>();
         let changed = self.owned.values().any(|owned| owned.position > owned.committed);
         let sealing = || self.owned.values().any(|owned| !self.due(&owned.intake, 1).is_empty());
-        held >= HELD_MAX || (changed && self.last_flush.elapsed() >= self.plan.kafka.flush) || sealing()
+        held >= HELD_MAX
+            || (changed && self.last_flush.elapsed() >= self.plan.kafka.flush)
+            || sealing()
     }
 
     fn due(&self, intake: &Intake, most: usize) -> Vec<Sealing> {
@@ -322,7 +326,8 @@ impl<'a> Ingest<'a> {
     fn flush(&mut self) -> Result<(), Error> {
         let began = Instant::now();
         self.last_flush = began;
-        let has_news = |partition: &i32| self.owned[partition].position > self.owned[partition].committed;
+        let has_news =
+            |partition: &i32| self.owned[partition].position > self.owned[partition].committed;
         let sealing: BTreeMap<i32, Vec<Sealing>> = self
             .owned
             .iter()
@@ -436,18 +441,20 @@ fn take(rules: &Rules, decoder: &mut Decoder, owned: &mut Owned, message: &Borro
 
 /// When a record arrived. Only the broker's own stamp counts where arrival decides who is late.
 fn arrival(rules: &Rules, stamp: Stamped) -> Arrival {
-    let instant =
-        |millis: i64| Timestamp::from_millisecond(millis).map_or(Arrival::Unstamped, Arrival::Stamped);
+    let instant = |millis: i64| {
+        Timestamp::from_millisecond(millis).map_or(Arrival::Unstamped, Arrival::Stamped)
+    };
     match (stamp, rules.closing) {
-        (Stamped::LogAppendTime(millis), _) | (Stamped::CreateTime(millis), Closing::Watermark { .. }) => {
-            instant(millis)
-        }
+        (Stamped::LogAppendTime(millis), _)
+        | (Stamped::CreateTime(millis), Closing::Watermark { .. }) => instant(millis),
         _ => Arrival::Unstamped,
     }
 }
 
 fn nonce() -> Nonce {
     let mut nonce = Nonce::default();
-    SysRng.try_fill_bytes(&mut nonce).expect("the system always has randomness once it has started");
+    SysRng
+        .try_fill_bytes(&mut nonce)
+        .expect("the system always has randomness once it has started");
     nonce
 }

@@ -157,8 +157,10 @@ pub fn run(service: &Service<'_>, stop: &Stop) -> Result<(), Error> {
                 })
             })
         };
-        let workers =
-            [spawn(service.role.releases(), release_session), spawn(service.role.ingests(), ingest_session)];
+        let workers = [
+            spawn(service.role.releases(), release_session),
+            spawn(service.role.ingests(), ingest_session),
+        ];
         let mut outcome = Ok(());
         for worker in workers.into_iter().flatten() {
             let done = worker.join().expect("R-7: a worker that panics stops the service");
@@ -196,7 +198,11 @@ fn ingest_session(service: &Service<'_>, stop: &Stop) -> Result<(), Error> {
     let Some((first, was_settled)) = wait_for_ledger(service, stop)? else { return Ok(()) };
     let settings = service.settings;
     let past = settings.span.and_then(|span| {
-        settings.calendar.windows_within(&span).last().map(|last| WindowId::new(last.id().number() + 1))
+        settings
+            .calendar
+            .windows_within(&span)
+            .last()
+            .map(|last| WindowId::new(last.id().number() + 1))
     });
     let range = first..past.unwrap_or(WindowId::new(i64::MAX));
     let gate = Gate { range: Some(range), ..settings.gate.clone() };
@@ -342,7 +348,9 @@ impl Error {
             Self::Ledger(error) => error.kind(),
             Self::Engine(error) => error.kind(),
             Self::Publish(error) => error.kind(),
-            Self::Parcel { .. } | Self::PositionsExpired { .. } | Self::NoFirstWindow => Kind::Config,
+            Self::Parcel { .. } | Self::PositionsExpired { .. } | Self::NoFirstWindow => {
+                Kind::Config
+            }
             Self::Assembly(_) | Self::LedgerShortened { .. } | Self::Changed { .. } => Kind::Broken,
         }
     }

@@ -54,8 +54,13 @@ impl<'a> Releaser<'a> {
         let settings = service.kafka;
         let name = format!("{}.release", settings.group);
         let group = Group::join(settings, &name, &settings.topics.segments)?;
-        let publish =
-            publish_settings(service.settings, true, service.closing_words(), service.version, service.commit);
+        let publish = publish_settings(
+            service.settings,
+            true,
+            service.closing_words(),
+            service.version,
+            service.commit,
+        );
         Ok(Self { service, group, packer: packer(service.settings), publish, active: None })
     }
 
@@ -78,7 +83,13 @@ impl<'a> Releaser<'a> {
                 None => return Ok(()),
                 Some(Ok(message)) => {
                     let payload = message.payload().unwrap_or_default();
-                    take(&self.packer, self.group.topic(), &mut self.active, payload, message.offset())?;
+                    take(
+                        &self.packer,
+                        self.group.topic(),
+                        &mut self.active,
+                        payload,
+                        message.offset(),
+                    )?;
                 }
                 Some(Err(KafkaError::PartitionEOF(_))) => return Ok(()),
                 Some(Err(error)) => self.bear(error)?,
@@ -157,12 +168,14 @@ impl<'a> Releaser<'a> {
                 return Err(Error::PositionsExpired { topic: self.group.topic().to_owned() });
             }
             _ => {
-                let ends = self.group.consumer().fetch_watermarks(self.group.topic(), PARTITION, ANSWER);
+                let ends =
+                    self.group.consumer().fetch_watermarks(self.group.topic(), PARTITION, ANSWER);
                 ends.map_err(|error| self.group.explain(error))?.0
             }
         };
         self.service.metrics.budget(ledger.book().spent(), self.service.settings.budget.lifetime);
-        let active = Active { transactions, ledger, assembly: Assembly::default(), first, position };
+        let active =
+            Active { transactions, ledger, assembly: Assembly::default(), first, position };
         Ok((active, position))
     }
 
@@ -188,7 +201,8 @@ impl<'a> Releaser<'a> {
         let zone = self.service.settings.calendar.zone();
         let end = zone.to_datetime(window.end());
         let midnight = end.date().at(0, 0, 0, 0);
-        let mut at = zone.to_timestamp(midnight).unwrap_or(window.end()) + SignedDuration::from_secs(secs);
+        let mut at =
+            zone.to_timestamp(midnight).unwrap_or(window.end()) + SignedDuration::from_secs(secs);
         while at < window.end() {
             at += SignedDuration::from_hours(24);
         }
@@ -204,9 +218,8 @@ impl<'a> Releaser<'a> {
         let began = Instant::now();
         let length = Some(settings.max_length);
         let secret = &settings.secret;
-        let sealed = self.while_polling(|| {
-            SealedWindow::freeze(window.clone(), stamps, length, secret)
-        })?;
+        let sealed =
+            self.while_polling(|| SealedWindow::freeze(window.clone(), stamps, length, secret))?;
         self.service.metrics.sealed(sealed.n_duplicates());
         let request = Request {
             window: window.clone(),
@@ -247,7 +260,12 @@ impl<'a> Releaser<'a> {
         Ok(())
     }
 
-    fn make(&mut self, window: &Window, sealed: &SealedWindow, permit: Permit) -> Result<Release, Error> {
+    fn make(
+        &mut self,
+        window: &Window,
+        sealed: &SealedWindow,
+        permit: Permit,
+    ) -> Result<Release, Error> {
         let settings = self.service.settings;
         let noise = settings.secret.noise_key(window.id(), sealed.mac(), &settings.digest);
         let began = Instant::now();
@@ -264,7 +282,8 @@ impl<'a> Releaser<'a> {
         line: Option<Line>,
     ) -> Result<(), Error> {
         let active = self.active.as_ref().expect("only an active worker commits");
-        let position = active.assembly.earliest_needed_without(window.id()).unwrap_or(active.position);
+        let position =
+            active.assembly.earliest_needed_without(window.id()).unwrap_or(active.position);
         let mark = LedgerMark::after(&active.ledger, line.as_ref());
         let topics = &self.service.kafka.topics;
         let group = &self.group;
@@ -287,7 +306,9 @@ impl<'a> Releaser<'a> {
             active.ledger.written(line)?;
         }
         active.assembly.settle(window.id());
-        self.service.metrics.budget(active.ledger.book().spent(), self.service.settings.budget.lifetime);
+        self.service
+            .metrics
+            .budget(active.ledger.book().spent(), self.service.settings.budget.lifetime);
         // Housekeeping: the encryption is what protects. A right that is missing only costs disk.
         if let Err(error) = kafka::delete_before(self.service.kafka, self.group.topic(), position) {
             (self.service.say)(&format!("could not delete old segments: {error}"));
@@ -332,9 +353,11 @@ fn take(
     offset: i64,
 ) -> Result<(), Error> {
     let Some(active) = active else { return Ok(()) };
-    let parcel = packer
-        .open(payload)
-        .map_err(|error| Error::Parcel { topic: topic.to_owned(), offset, error })?;
+    let parcel = packer.open(payload).map_err(|error| Error::Parcel {
+        topic: topic.to_owned(),
+        offset,
+        error,
+    })?;
     active.take(parcel, offset)
 }
 

@@ -2,7 +2,11 @@ use super::*;
 use crate::model::WindowId;
 
 fn packer(secret: u8, feed: &str) -> Packer {
-    Packer::new(Secret::from_bytes(&[secret; 32]).unwrap(), feed.to_owned(), Digest::of(b"stations"))
+    Packer::new(
+        Secret::from_bytes(&[secret; 32]).unwrap(),
+        feed.to_owned(),
+        Digest::of(b"stations"),
+    )
 }
 
 fn some_stamps(n: u32) -> Vec<Stamp> {
@@ -54,8 +58,11 @@ fn strangers_are_refused_for_their_reason() {
     let marker = packer(1, "feed").finished(WindowId::new(9), 2, 8, &[1; NONCE_BYTES]);
     assert_eq!(packer(2, "feed").open(&marker), Err(ParcelError::OtherSecret));
     assert!(matches!(packer(1, "other").open(&marker), Err(ParcelError::OtherFeed { .. })));
-    let elsewhere =
-        Packer::new(Secret::from_bytes(&[1; 32]).unwrap(), "feed".to_owned(), Digest::of(b"changed"));
+    let elsewhere = Packer::new(
+        Secret::from_bytes(&[1; 32]).unwrap(),
+        "feed".to_owned(),
+        Digest::of(b"changed"),
+    );
     assert_eq!(elsewhere.open(&marker), Err(ParcelError::OtherLayout));
     assert_eq!(packer(1, "feed").open(b"garbage"), Err(ParcelError::NotAParcel));
 }
