@@ -58,7 +58,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 fn torn(tail: Tail) -> u64 {
     match tail {
-        Tail::Whole => 0,
+        Tail::Whole | Tail::Unended => 0,
         Tail::Torn(bytes) => bytes,
     }
 }

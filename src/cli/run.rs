@@ -19,6 +19,12 @@ pub(super) struct Arguments {
     /// What this process does
     #[arg(long, value_enum, default_value = "all")]
     role: RoleArgument,
+    /// First window of a range: a date (its service day) or a local time; overrides window.from
+    #[arg(long, value_name = "T", requires = "to")]
+    from: Option<String>,
+    /// Up to, without, this date or time; the service ends when the range is released
+    #[arg(long, value_name = "T", requires = "from")]
+    to: Option<String>,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -33,7 +39,11 @@ enum RoleArgument {
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let path: &PathBuf = &arguments.config.config;
-    let settings = config::load(path)?;
+    let mut settings = config::load(path)?;
+    if let (Some(from), Some(to)) = (&arguments.from, &arguments.to) {
+        settings.span = Some(super::sanitize::parse_span(&settings, from, to)?);
+    }
+    let settings = settings;
     let kafka = settings.required_kafka(path)?;
     let role = match arguments.role {
         RoleArgument::Ingest => Role::Ingest,

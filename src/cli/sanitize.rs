@@ -80,6 +80,15 @@ pub(super) fn sanitize(
 
 /// The range of windows: from the command line, else from the configuration, else none.
 fn span(arguments: &Arguments, settings: &Settings) -> Result<Option<Span>, Failure> {
+    match (&arguments.from, &arguments.to) {
+        (None, None) => Ok(settings.span),
+        (Some(from), Some(to)) => parse_span(settings, from, to).map(Some),
+        _ => Err(Failure::usage("--from and --to go together".to_owned())),
+    }
+}
+
+/// A range as it was typed.
+pub(super) fn parse_span(settings: &Settings, from: &str, to: &str) -> Result<Span, Failure> {
     let moment = |flag: &str, text: &str| {
         settings.calendar.parse_moment(text).ok_or_else(|| {
             Failure::usage(format!(
@@ -87,16 +96,10 @@ fn span(arguments: &Arguments, settings: &Settings) -> Result<Option<Span>, Fail
             ))
         })
     };
-    match (&arguments.from, &arguments.to) {
-        (None, None) => Ok(settings.span),
-        (Some(from), Some(to)) => {
-            let span = Span { from: moment("--from", from)?, to: moment("--to", to)? };
-            match span.from < span.to {
-                true => Ok(Some(span)),
-                false => Err(Failure::usage("--from must lie before --to".to_owned())),
-            }
-        }
-        _ => Err(Failure::usage("--from and --to go together".to_owned())),
+    let span = Span { from: moment("--from", from)?, to: moment("--to", to)? };
+    match span.from < span.to {
+        true => Ok(span),
+        false => Err(Failure::usage("--from must lie before --to".to_owned())),
     }
 }
 

@@ -19,6 +19,8 @@ use crate::secret::LedgerKey;
 pub enum Tail {
     /// With a whole record.
     Whole,
+    /// With a whole record that lacks its line feed.
+    Unended,
     /// With so many bytes of a record that was being written when the machine stopped. Nothing was ever
     /// drawn for it: a permit exists only after its record is durable.
     Torn(u64),
@@ -71,12 +73,15 @@ impl Journal {
                 expected: settings.feed,
             });
         }
-        if tail != Tail::Whole {
-            file.set_len(whole_bytes)
-                .and_then(|()| file.sync_all())
-                .map_err(|error| failed(path, error))?;
-        }
-        file.seek(SeekFrom::End(0)).map_err(|error| failed(path, error))?;
+        let mended = match tail {
+            Tail::Whole => Ok(()),
+            Tail::Unended => file.seek(SeekFrom::End(0)).and_then(|_| file.write_all(b"\n")),
+            Tail::Torn(_) => file.set_len(whole_bytes),
+        };
+        mended
+            .and_then(|()| file.sync_all())
+            .and_then(|()| file.seek(SeekFrom::End(0)).map(|_| ()))
+            .map_err(|error| failed(path, error))?;
         Ok(Self { path: path.to_owned(), file, settings, chain, tail })
     }
 
@@ -158,14 +163,17 @@ fn read(path: &Path, file: &mut File, key: &LedgerKey) -> Result<(Chain, Tail, u
     for line in bytes[..whole].split_inclusive(|&byte| byte == b'\n') {
         chain.read(&line[..line.len() - 1]).map_err(|fault| faulty(path, fault))?;
     }
+    let rest = &bytes[whole..];
+    // A record that lost nothing but its line feed is whole: it was paid, and must not be forgotten.
+    let tail = match rest.is_empty() {
+        true => Tail::Whole,
+        false if chain.read(rest).is_ok() => Tail::Unended,
+        false => Tail::Torn(rest.len() as u64),
+    };
     if chain.book().n_records() == 0 {
         let what = "the opening record is missing".to_owned();
         return Err(faulty(path, ChainFault::Broken { sequence: 0, what }));
     }
-    let tail = match bytes.len() - whole {
-        0 => Tail::Whole,
-        torn => Tail::Torn(torn as u64),
-    };
     Ok((chain, tail, whole as u64))
 }
 

@@ -37,7 +37,7 @@ fn settings() -> Settings {
 
 fn opened() -> Book {
     let mut book = Book::default();
-    let genesis = record::Genesis { version: 1, made: "2015-11-09T04:00:00Z".to_owned() };
+    let genesis = record::Genesis::new("2015-11-09T04:00:00Z".parse().unwrap());
     book.apply(&Record::Genesis(genesis)).unwrap();
     book
 }
@@ -170,7 +170,7 @@ fn a_window_of_another_length_counts_in_every_run_it_touches() {
 #[test]
 fn records_that_cannot_follow_are_refused() {
     let mut book = opened();
-    let genesis = record::Genesis { version: 1, made: String::new() };
+    let genesis = record::Genesis::new(jiff::Timestamp::UNIX_EPOCH);
     let release = Digest::of(b"rows").to_string();
     assert!(book.apply(&Record::Genesis(genesis)).unwrap_err().contains("second opening"));
     let settles = |reserved| Record::Settled { reserved, release: release.clone() };
@@ -182,7 +182,8 @@ fn records_that_cannot_follow_are_refused() {
     assert!(book.apply(&reserved("metro", &dear)).unwrap_err().contains("beyond every budget"));
     let mut unopened = Book::default();
     assert!(unopened.apply(&settles(1)).unwrap_err().contains("opening record"));
-    let genesis = record::Genesis { version: 2, made: String::new() };
+    let genesis =
+        record::Genesis { version: 2, ..record::Genesis::new(jiff::Timestamp::UNIX_EPOCH) };
     assert!(unopened.apply(&Record::Genesis(genesis)).unwrap_err().contains("version 2"));
     assert_eq!(
         (book.n_records(), unopened.n_records()),

@@ -6,8 +6,8 @@ use jiff::tz::TimeZone;
 use tempfile::TempDir;
 
 use super::*;
+use crate::ledger::Before;
 use crate::ledger::Repeat;
-use crate::ledger::{Before, Permit};
 use crate::model::Mac;
 use crate::model::{Calendar, Cost, Kind, MicroEpsilon, Window, WindowId};
 use crate::secret::Secret;

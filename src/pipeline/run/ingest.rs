@@ -61,6 +61,9 @@ pub(super) struct Ingest<'a> {
     owned: BTreeMap<i32, Owned>,
     last_flush: Instant,
     last_end_check: Instant,
+    /// Everything since this worker joined, to notice a feed that does not fit its configuration.
+    total: Counts,
+    has_warned: bool,
 }
 
 impl<'a> Ingest<'a> {
@@ -86,6 +89,8 @@ impl<'a> Ingest<'a> {
             owned: BTreeMap::new(),
             last_flush: Instant::now(),
             last_end_check: Instant::now(),
+            total: Counts::default(),
+            has_warned: false,
         })
     }
 
@@ -355,10 +360,27 @@ impl<'a> Ingest<'a> {
             owned.intake.committed(due.last().map(|sealing| sealing.window));
             owned.committed = owned.position;
             owned.rejects.clear();
-            self.plan.metrics.ingested(&std::mem::take(&mut owned.counts));
+            let counts = std::mem::take(&mut owned.counts);
+            self.plan.metrics.ingested(&counts);
+            self.total.add(&counts);
         }
         self.plan.metrics.flushed(began.elapsed().as_secs_f64());
+        self.warn_of_lateness();
         Ok(())
+    }
+
+    /// A feed of old taps with closing by arrival rejects nearly all of them: say so, and what to do.
+    fn warn_of_lateness(&mut self) {
+        let late = [Reject::Late, Reject::OutsideRange];
+        let n_late: u64 =
+            self.total.rejects().filter(|(reason, _)| late.contains(reason)).map(|(_, n)| n).sum();
+        if !self.has_warned && n_late >= 100 && n_late > self.total.taps {
+            self.has_warned = true;
+            (self.plan.say)(
+                "warning: most taps are late or lie before the first window. For old taps set window.close = \"watermark\" with \
+                 window.from and window.to; for a slow feed raise window.grace",
+            );
+        }
     }
 
     fn send_all(

@@ -112,6 +112,7 @@ struct Plan<'a> {
     clock: &'a dyn Clock,
     metrics: &'a Metrics,
     health: &'a Health,
+    say: &'a (dyn Fn(&str) + Sync),
 }
 
 impl Plan<'_> {
@@ -216,6 +217,7 @@ fn ingest_session(service: &Service<'_>, stop: &Stop) -> Result<(), Error> {
         clock: service.clock,
         metrics: service.metrics,
         health: service.health,
+        say: service.say,
     };
     Ingest::join(&plan, rules)?.work(stop)
 }

@@ -46,6 +46,8 @@ struct Active {
     first: WindowId,
     /// Next record to read.
     position: i64,
+    /// The last window that was released or withheld since this worker took over.
+    done_through: Option<WindowId>,
 }
 
 impl<'a> Releaser<'a> {
@@ -70,6 +72,10 @@ impl<'a> Releaser<'a> {
             self.read(Duration::from_millis(200))?;
             self.follow_group()?;
             self.release_what_is_complete(stop)?;
+            if self.is_range_done() {
+                (self.service.say)("every window of the range is released or withheld: done");
+                stop.set();
+            }
             self.service.health.release_ready(true, self.active.is_some());
         }
         self.group.consumer().unsubscribe();
@@ -174,8 +180,8 @@ impl<'a> Releaser<'a> {
             }
         };
         self.service.metrics.budget(ledger.book().spent(), self.service.settings.budget.lifetime);
-        let active =
-            Active { transactions, ledger, assembly: Assembly::default(), first, position };
+        let assembly = Assembly::default();
+        let active = Active { transactions, ledger, assembly, first, position, done_through: None };
         Ok((active, position))
     }
 
@@ -193,6 +199,15 @@ impl<'a> Releaser<'a> {
             self.active.as_ref().map_or(0, |active| active.assembly.n_taps()),
         );
         Ok(())
+    }
+
+    /// Whether the last window of a configured range has gone its way.
+    fn is_range_done(&self) -> bool {
+        let (Some(active), Some(span)) = (&self.active, &self.service.settings.span) else {
+            return false;
+        };
+        let last = self.service.settings.calendar.windows_within(span).last().map(Window::id);
+        last.is_some_and(|last| active.done_through >= Some(last) || active.ledger.book().is_settled(last))
     }
 
     /// The earliest moment a window may be released: the configured time of day, the first after its end.
@@ -306,6 +321,7 @@ impl<'a> Releaser<'a> {
             active.ledger.written(line)?;
         }
         active.assembly.settle(window.id());
+        active.done_through = active.done_through.max(Some(window.id()));
         self.service
             .metrics
             .budget(active.ledger.book().spent(), self.service.settings.budget.lifetime);
