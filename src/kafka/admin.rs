@@ -84,7 +84,8 @@ impl<'a> Admin<'a> {
             let (topic, code) = result.err()?;
             (code != RDKafkaErrorCode::TopicAlreadyExists).then(|| {
                 format!(
-                    "the topic {topic} is missing (or this user may not see it) and cannot be made: {code}; run: {}",
+                    "the topic {topic} is missing (or this user may not see it) and cannot be made: {}; run: {}",
+                    in_words(code),
                     create_command(self.settings, *purpose, copies)
                 )
             })
@@ -143,8 +144,15 @@ impl<'a> Admin<'a> {
                     RDKafkaErrorCode::TopicAuthorizationFailed
                     | RDKafkaErrorCode::ClusterAuthorizationFailed,
                 ) => Ok(None),
-                Err(code) => Err(Error::Failed(format!("{doing} failed: {code}"))),
+                Err(code) => Err(Error::Failed(format!("{doing} failed: {}", in_words(code)))),
             })
             .collect()
     }
+}
+
+/// What a broker says, without the name of the code.
+fn in_words(code: RDKafkaErrorCode) -> String {
+    let text = code.to_string();
+    let inside = text.split_once('(').map_or(text.as_str(), |(_, inside)| inside);
+    inside.trim_start_matches("Broker: ").trim_end_matches(')').to_lowercase()
 }

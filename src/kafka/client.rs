@@ -43,7 +43,8 @@ impl Settings {
         self.layered(&usual, &fixed)
     }
 
-    /// A reader that assigns itself partitions and never commits.
+    /// A reader that assigns itself partitions and never commits. It needs no right on its group: see
+    /// [`is_passing`](super::is_passing).
     pub fn plain_consumer(&self, isolation: &str) -> ClientConfig {
         let group = format!("{}.reader", self.group);
         let fixed = [

@@ -17,7 +17,7 @@ mod watcher;
 
 pub use client::connect;
 pub use feeder::{Feeder, Options as FeedOptions, Outgoing};
-pub use reader::{Received, read_committed};
+pub use reader::{Received, is_passing, read_committed};
 pub use settings::{HAS_TLS, Property, Protocol, Settings, TLS_BUILD, Topics};
 pub use topics::Warning;
 pub use transaction::{Inside, TransactionError, Transactions, send};

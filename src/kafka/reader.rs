@@ -93,13 +93,17 @@ pub fn read_committed(
     Ok(())
 }
 
-/// Trouble that the client deals with itself.
-fn is_passing(error: &KafkaError) -> bool {
+/// Trouble that a reader which assigns itself partitions may pass over: the client mends it itself, or, for the
+/// group, it is of no matter. librdkafka looks for every group's coordinator, also for one that is never joined, and
+/// says so when this user may not use that group.
+pub fn is_passing(error: &KafkaError) -> bool {
     use rdkafka::error::RDKafkaErrorCode::{
-        AllBrokersDown, BrokerTransportFailure, OperationTimedOut,
+        AllBrokersDown, BrokerTransportFailure, GroupAuthorizationFailed, OperationTimedOut,
     };
     matches!(
         error.rdkafka_error_code(),
-        Some(AllBrokersDown | BrokerTransportFailure | OperationTimedOut)
+        Some(
+            AllBrokersDown | BrokerTransportFailure | GroupAuthorizationFailed | OperationTimedOut
+        )
     )
 }
