@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::failure::say;
 use super::{ConfigArgument, Failure};
 use crate::config;
+use crate::ledger::kafka::TopicLedger;
 use crate::ledger::{Book, Entry, Journal, Tail};
 
 #[derive(clap::Args)]
@@ -27,6 +28,9 @@ enum Command {
 struct ReadArguments {
     #[command(flatten)]
     config: ConfigArgument,
+    /// The ledger of the service: the topic kafka.topics.ledger instead of the file
+    #[arg(long)]
+    topic: bool,
     /// Print as JSON
     #[arg(long)]
     json: bool,
@@ -34,8 +38,13 @@ struct ReadArguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let (Command::Show(read) | Command::Verify(read)) = &arguments.command;
-    let (path, secret) = config::ledger_and_secret(&read.config.config)?;
-    let (book, tail) = Journal::inspect(&path, &secret.ledger_key())?;
+    let (book, tail) = match read.topic {
+        true => (topic_book(&read.config)?, Tail::Whole),
+        false => {
+            let (path, secret) = config::ledger_and_secret(&read.config.config)?;
+            Journal::inspect(&path, &secret.ledger_key())?
+        }
+    };
     let show = matches!(arguments.command, Command::Show(_));
     match (show, read.json) {
         (true, true) => say(&as_json(&book, tail).to_string()),
@@ -54,6 +63,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The ledger topic, read from its beginning to its end and checked record by record.
+fn topic_book(config: &ConfigArgument) -> Result<Book, Failure> {
+    let settings = config::load(&config.config)?;
+    let kafka = settings.required_kafka(&config.config)?;
+    let key = settings.secret.ledger_key();
+    let ledger = TopicLedger::read(kafka, &key, settings.budget.clone(), None)?;
+    Ok(ledger.book().clone())
 }
 
 fn torn(tail: Tail) -> u64 {
@@ -83,6 +101,7 @@ fn as_json(book: &Book, tail: Tail) -> Value {
                 "window": entry.reservation.window.number(),
                 "start": entry.start.to_string(),
                 "end": entry.end.to_string(),
+                "batch_mac": entry.reservation.batch.to_string(),
                 "config_sha256": entry.reservation.configuration,
                 "epsilon_micro": entry.reservation.cost.epsilon(),
                 "settled": entry.settled.is_some(),

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot set its stage up fails, and says where")]
 
 mod support;
+mod service;
 mod broker;
 mod kafka_clients;
 mod tidy;
@@ -11,3 +12,4 @@ mod refusals;
 mod disk;
 mod kill;
 mod real;
+mod run;

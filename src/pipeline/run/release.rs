@@ -207,7 +207,9 @@ impl<'a> Releaser<'a> {
             return false;
         };
         let last = self.service.settings.calendar.windows_within(span).last().map(Window::id);
-        last.is_some_and(|last| active.done_through >= Some(last) || active.ledger.book().is_settled(last))
+        last.is_some_and(|last| {
+            active.done_through >= Some(last) || active.ledger.book().is_settled(last)
+        })
     }
 
     /// The earliest moment a window may be released: the configured time of day, the first after its end.
