@@ -97,6 +97,9 @@ impl Transactions {
             };
             self.give_up_if_fatal(&error)?;
             self.abort()?;
+            if is_group_moving(&error) {
+                return Err(TransactionError::Lost);
+            }
             if began.elapsed() > PATIENCE {
                 return Err(explain(&self.watcher, error).into());
             }
@@ -185,6 +188,22 @@ pub fn send(
             Err((error, _)) => return Err(Inside::Kafka(error)),
         }
     }
+}
+
+/// The group has a new generation, or is making one: only polling brings us into it, so the same transaction would
+/// fail for ever.
+fn is_group_moving(error: &KafkaError) -> bool {
+    matches!(
+        error.rdkafka_error_code(),
+        Some(
+            RDKafkaErrorCode::IllegalGeneration
+                | RDKafkaErrorCode::UnknownMemberId
+                | RDKafkaErrorCode::RebalanceInProgress
+                | RDKafkaErrorCode::StaleMemberEpoch
+                | RDKafkaErrorCode::FencedMemberEpoch
+                | RDKafkaErrorCode::FencedInstanceId
+        )
+    )
 }
 
 fn is_retriable(error: &KafkaError) -> bool {

@@ -189,7 +189,7 @@ fn a_record_torn_at_any_byte_is_dropped_and_the_ledger_goes_on() {
     let (_dir, path) = with_two_days();
     let whole = fs::read(&path).unwrap();
     let last = lines(&path).last().unwrap().len();
-    for left in 0..last {
+    for left in 0..last - 1 {
         fs::write(&path, &whole[..whole.len() - last + left]).unwrap();
         let mut journal = open_at(&path).unwrap();
         let expected = if left == 0 { Tail::Whole } else { Tail::Torn(left as u64) };
@@ -203,6 +203,17 @@ fn a_record_torn_at_any_byte_is_dropped_and_the_ledger_goes_on() {
             "the same record lies there, {left} bytes torn"
         );
     }
+}
+
+/// Nothing of the payment is missing, so it must not be forgotten.
+#[test]
+fn a_record_that_lost_only_its_line_feed_still_counts() {
+    let (_dir, path) = with_two_days();
+    let whole = fs::read(&path).unwrap();
+    fs::write(&path, &whole[..whole.len() - 1]).unwrap();
+    let journal = open_at(&path).unwrap();
+    assert_eq!((journal.tail(), journal.book().entries().len()), (Tail::Unended, 2));
+    assert_eq!(fs::read(&path).unwrap(), whole, "the line feed is back");
 }
 
 #[test]
@@ -221,7 +232,7 @@ fn inspecting_a_torn_ledger_leaves_it_alone() {
 fn a_torn_opening_record_is_no_fresh_ledger() {
     let (_dir, path) = made();
     let whole = fs::read(&path).unwrap();
-    for left in 0..whole.len() {
+    for left in 0..whole.len() - 1 {
         fs::write(&path, &whole[..left]).unwrap();
         assert_eq!(broken_at(&path), 0);
     }

@@ -1,0 +1,194 @@
+//! Ingest against a raw consumer with the same settings on the same topic, as a ratio in one run.
+//!
+//! `deploy/kafka/local start`, then `TAPVEIL_TEST_BROKERS=… cargo bench --bench kafka [-- --seconds N]`: taps are produced for so many seconds. ``.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a bench prints, and stops where it cannot go on"
+)]
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::{Offset, TopicPartitionList};
+
+fn main() {
+    let Ok(brokers) = std::env::var("TAPVEIL_TEST_BROKERS") else {
+        println!(
+            "needs a broker: deploy/kafka/local start, then TAPVEIL_TEST_BROKERS=<bootstrap> cargo bench --bench kafka"
+        );
+        return;
+    };
+    let arguments: Vec<String> = std::env::args().collect();
+    let seconds = arguments
+        .iter()
+        .position(|argument| argument == "--seconds")
+        .map_or(8, |at| arguments[at + 1].parse().expect("--seconds takes a number"));
+    let dir = tempfile::tempdir().unwrap();
+    let (config, listen) = feed(dir.path(), &brokers);
+    let n_taps = produce(&config, seconds);
+    let settings = tapveil::config::load(Path::new(&config)).unwrap();
+    let kafka = settings.kafka.as_ref().unwrap();
+    let raw = raw_rate(kafka, n_taps);
+    println!("{n_taps} taps of about 100 bytes in 4 partitions, broker on the same machine");
+    println!("raw consumer, same settings     {raw:>10.0} records a second");
+    let mut service = Service::start(&config);
+    let ingest = ingest_rate(listen, n_taps);
+    println!(
+        "ingest, to committed parcels    {ingest:>10.0} taps a second   {:.2} x the raw consumer",
+        ingest / raw
+    );
+    // Killed, so that nothing of the open window is flushed on the way out; then how long until it is back at the head.
+    service.0.kill().unwrap();
+    service.0.wait().unwrap();
+    let began = Instant::now();
+    let _again = Service::start(&config);
+    wait_until(listen, "tapveil_window_taps_held", n_taps);
+    println!(
+        "restart to the head             {:>10.1} s with {n_taps} taps in the open window",
+        began.elapsed().as_secs_f64()
+    );
+}
+
+/// A city whose taps are live, in daily windows.
+fn feed(dir: &Path, brokers: &str) -> (String, SocketAddr) {
+    let city = dir.join("city");
+    let out = city.to_str().unwrap();
+    run(&["generate", "--preset", "metro", "--cards", "1000", "--out", out]);
+    let listen = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let config = city.join("tapveil.toml");
+    let name = format!("bench-{}", std::process::id());
+    let text = fs::read_to_string(&config).unwrap();
+    let yesterday = "2020-01-01";
+    let text: String = text
+        .lines()
+        .filter(|line| !line.starts_with("to = "))
+        .map(|line| match line {
+            "format = \"csv\"" => "format = \"json\"\n".to_owned(),
+            "length = \"7d\"" => "length = \"31d\"\n".to_owned(),
+            line if line.starts_with("time_zone") => "time_zone = \"UTC\"\n".to_owned(),
+            line if line.starts_with("from = ") => format!("from = \"{yesterday}\"\n"),
+            line => format!("{line}\n"),
+        })
+        .collect();
+    let topics = ["taps", "segments", "ledger", "releases", "rejects"]
+        .map(|topic| format!("{topic} = \"{name}.{topic}\""))
+        .join(", ");
+    let more = format!(
+        "[kafka]\nbrokers = \"{brokers}\"\ngroup = \"{name}\"\nflush = \"1s\"\ntopics = {{ {topics} }}\n[http]\nlisten = \"{listen}\"\n"
+    );
+    fs::write(&config, text + &more).unwrap();
+    (config.to_str().unwrap().to_owned(), listen)
+}
+
+fn run(arguments: &[&str]) {
+    let status = Command::new(env!("CARGO_BIN_EXE_tapveil"))
+        .args(arguments)
+        .stderr(Stdio::null())
+        .stdout(Stdio::null())
+        .status();
+    assert!(status.unwrap().success(), "{arguments:?}");
+}
+
+/// Fills the topic with live taps; gives how many.
+fn produce(config: &str, seconds: u64) -> u64 {
+    let span = format!("{seconds}s");
+    run(&[
+        "generate", "--preset", "metro", "--topic", "-c", config, "--cards", "300000", "--rate",
+        "0", "--for", &span,
+    ]);
+    let settings = tapveil::config::load(Path::new(config)).unwrap();
+    let kafka = settings.kafka.unwrap();
+    let consumer: BaseConsumer = kafka.plain_consumer("read_committed").create().unwrap();
+    let metadata =
+        consumer.fetch_metadata(Some(&kafka.topics.taps), Duration::from_secs(10)).unwrap();
+    let partitions = metadata.topics()[0].partitions().len();
+    (0..i32::try_from(partitions).unwrap())
+        .map(|partition| {
+            let ends =
+                consumer.fetch_watermarks(&kafka.topics.taps, partition, Duration::from_secs(10));
+            u64::try_from(ends.unwrap().1).unwrap()
+        })
+        .sum()
+}
+
+fn raw_rate(kafka: &tapveil::kafka::Settings, n: u64) -> f64 {
+    let consumer: BaseConsumer = kafka.group_consumer("raw-bench").create().unwrap();
+    let metadata =
+        consumer.fetch_metadata(Some(&kafka.topics.taps), Duration::from_secs(10)).unwrap();
+    let mut all = TopicPartitionList::new();
+    for partition in metadata.topics()[0].partitions() {
+        all.add_partition_offset(&kafka.topics.taps, partition.id(), Offset::Beginning).unwrap();
+    }
+    consumer.assign(&all).unwrap();
+    let mut read = 0;
+    let mut began = Instant::now();
+    while read < n {
+        if let Some(Ok(_)) = consumer.poll(Duration::from_secs(1)) {
+            if read == 0 {
+                began = Instant::now();
+            }
+            read += 1;
+        }
+    }
+    n as f64 / began.elapsed().as_secs_f64()
+}
+
+/// Taps a second between the first flush and the last.
+fn ingest_rate(listen: SocketAddr, n: u64) -> f64 {
+    let name = "tapveil_ingest_taps_total";
+    let first = loop {
+        match metric(listen, name) {
+            Some(taps) if taps > 0 => break taps,
+            _ => std::thread::sleep(Duration::from_millis(20)),
+        }
+    };
+    let began = Instant::now();
+    wait_until(listen, name, n);
+    (n - first) as f64 / began.elapsed().as_secs_f64()
+}
+
+fn wait_until(listen: SocketAddr, name: &str, n: u64) {
+    let began = Instant::now();
+    while metric(listen, name).unwrap_or(0) < n {
+        assert!(
+            began.elapsed() < Duration::from_secs(120),
+            "{name} is {:?}, not {n}",
+            metric(listen, name)
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn metric(listen: SocketAddr, name: &str) -> Option<u64> {
+    let mut stream = TcpStream::connect(listen).ok()?;
+    stream.write_all(b"GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n").ok()?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text).ok()?;
+    text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
+}
+
+struct Service(Child);
+
+impl Service {
+    fn start(config: &str) -> Self {
+        let child = Command::new(env!("CARGO_BIN_EXE_tapveil"))
+            .args(["run", "-c", config])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        Self(child.unwrap())
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
