@@ -19,6 +19,7 @@ use tapveil::city::{City, Preset};
 use tapveil::engine::Engine;
 use tapveil::engine::noise::{NodeClass, Noise, NoiseSource, Scale};
 use tapveil::engine::safepath::{Allocation, Places, SafePath, Settings, Shape, Threshold, Times};
+use tapveil::ingest::{Decoder, Fields, Format};
 use tapveil::ledger::{Journal, Ledger, Outcome, Repeat, Request};
 use tapveil::model::{Calendar, Digest, Doublet, MicroEpsilon, Stations, Window};
 use tapveil::passenger::{CardKey, Tap};
@@ -67,6 +68,44 @@ fn main() {
         }
     }
     noise();
+    decoding(&stations, &calendar);
+}
+
+/// What one record costs on its way to a tap, card hash included.
+fn decoding(stations: &Arc<Stations>, calendar: &Calendar) {
+    let records = 1_000_000_u32;
+    for (name, format) in [("JSON", Format::Json), ("CSV", Format::Csv)] {
+        let fields = ["card", "station", "time"].map(str::to_owned);
+        let [card, station, time] = fields;
+        let mut decoder = Decoder::new(tapveil::ingest::Settings {
+            format,
+            fields: Fields { card, station, time },
+            local_zone: None,
+            calendar: calendar.clone(),
+            stations: stations.clone(),
+            secret: Secret::from_bytes(&[1; 32]).unwrap(),
+        });
+        let ids: Vec<&str> = stations.iter().map(|station| station.id.as_str()).collect();
+        let lines: Vec<String> = (0..1_000)
+            .map(|i: usize| {
+                let (id, second) = (ids[i % ids.len()], i % 60);
+                match format {
+                    Format::Json => format!(
+                        "{{\"card\":\"c{i:08}\",\"station\":\"{id}\",\"time\":\"2015-11-10T07:12:{second:02}.250Z\"}}"
+                    ),
+                    Format::Csv => format!("c{i:08},{id},2015-11-10T07:12:{second:02}Z"),
+                }
+            })
+            .collect();
+        let start = Instant::now();
+        let good = (0..records)
+            .filter(|i| decoder.decode(lines[*i as usize % lines.len()].as_bytes()).is_ok())
+            .count();
+        let took = start.elapsed();
+        assert_eq!(good, records as usize);
+        let nanos = took.as_secs_f64() * 1e9 / f64::from(records);
+        println!("decoding a {name:<4} record               {nanos:>8.1} ns");
+    }
 }
 
 fn millis(time: Duration) -> f64 {

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use rustc_hash::FxHashMap;
+
 use super::Digest;
 
 /// A station's place in the list ordered by id, so that comparing two of these compares their ids.
@@ -28,7 +30,8 @@ pub struct Station {
 pub struct Stations {
     by_id: Vec<Station>,
     as_listed: Vec<StationIx>,
-    index: HashMap<String, StationIx>,
+    /// A fast hash: ids come from the public list, so nobody can choose them to collide.
+    index: FxHashMap<String, StationIx>,
 }
 
 impl Stations {
