@@ -13,7 +13,7 @@ mod release;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
@@ -223,19 +223,28 @@ fn ingest_session(service: &Service<'_>, stop: &Stop) -> Result<(), Error> {
     Ingest::join(&plan, rules)?.work(stop)
 }
 
-/// Ingest begins when a release worker has opened the ledger: it says from which window on taps count.
+/// Ingest begins when a release worker has opened the ledger: it says from which window on taps count. Workers of both
+/// roles may start at the same time, so the topic itself may come a little later, too.
 fn wait_for_ledger(
     service: &Service<'_>,
     stop: &Stop,
 ) -> Result<Option<(WindowId, Option<WindowId>)>, Error> {
+    let began = Instant::now();
     let mut has_said = false;
     while !stop.is_set() {
         let key = service.settings.secret.ledger_key();
         let budget = service.settings.budget.clone();
-        let ledger = TopicLedger::read(service.kafka, &key, budget, None)?;
-        if let Some(first) = ledger.book().first_window() {
-            let settled = ledger.book().entries().iter().filter(|entry| entry.settled.is_some());
-            return Ok(Some((first, settled.map(|entry| entry.reservation.window).max())));
+        match TopicLedger::read(service.kafka, &key, budget, None) {
+            Ok(ledger) => {
+                if let Some(first) = ledger.book().first_window() {
+                    let entries = ledger.book().entries().iter();
+                    let settled = entries.filter(|entry| entry.settled.is_some());
+                    return Ok(Some((first, settled.map(|entry| entry.reservation.window).max())));
+                }
+            }
+            Err(ledger::Error::Kafka { error: kafka::Error::NoTopic(_), .. })
+                if began.elapsed() < service.kafka.connect_timeout => {}
+            Err(error) => return Err(error.into()),
         }
         if !has_said {
             (service.say)("waiting for a release worker to open the ledger");
