@@ -13,3 +13,8 @@ mod disk;
 mod kill;
 mod real;
 mod run;
+mod history;
+mod run_crash;
+mod live;
+mod run_groups;
+mod run_way;

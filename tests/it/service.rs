@@ -16,6 +16,7 @@ pub(crate) struct Feed {
     dir: TempDir,
     /// The prefix of all its topics, and its group.
     pub(crate) name: String,
+    brokers: String,
 }
 
 impl Feed {
@@ -25,7 +26,7 @@ impl Feed {
         let city = dir.path().join("city");
         let (cards, out) = (cards.to_string(), city.to_str().unwrap());
         run(["generate", "--preset", "metro", "--cards", &cards, "--out", out]).code(0);
-        let feed = Self { dir, name: unique("feed") };
+        let feed = Self { dir, name: unique("feed"), brokers: brokers.to_owned() };
         feed.edit("length = \"7d\"", "length = \"1d\"\nclose = \"watermark\"");
         feed.edit("cap = \"7.0\"", "cap = \"100.0\"");
         let name = &feed.name;
@@ -37,6 +38,10 @@ impl Feed {
         ));
         feed.edit("flush = \"500s\"", "flush = \"1s\"");
         feed
+    }
+
+    pub(crate) fn brokers(&self) -> &str {
+        &self.brokers
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -84,12 +89,21 @@ impl Feed {
 
     /// Starts a worker; its words go to a file.
     pub(crate) fn worker(&self, role: &str, crash_at: Option<&str>) -> Worker {
+        let crash = crash_at.map(|point| ("TAPVEIL_CRASH_AT", point));
+        self.worker_with(role, &self.config(), crash)
+    }
+
+    /// Starts a worker with a configuration and a variable of its environment.
+    pub(crate) fn worker_with(
+        &self,
+        role: &str,
+        config: &Path,
+        variable: Option<(&str, &str)>,
+    ) -> Worker {
         let log = self.path(&unique("worker.log"));
         let mut command = program();
-        command.args(["run", "--role", role, "-c"]).arg(self.config());
-        if let Some(point) = crash_at {
-            command.env("TAPVEIL_CRASH_AT", point);
-        }
+        command.args(["run", "--role", role, "-c"]).arg(config);
+        command.envs(variable);
         let out = File::create(&log).unwrap();
         let child = command
             .stdin(Stdio::null())
@@ -182,6 +196,33 @@ impl Worker {
             );
             std::thread::sleep(Duration::from_millis(50));
         }
+    }
+
+    /// Waits until it has said something, or has ended before: then `false`.
+    #[track_caller]
+    pub(crate) fn comes_to(&mut self, text: &str, at_most: Duration) -> bool {
+        let began = Instant::now();
+        while !self.said().contains(text) {
+            if self.child.try_wait().unwrap().is_some() {
+                return self.said().contains(text);
+            }
+            let said = self.said();
+            assert!(began.elapsed() < at_most, "no {text:?} in {at_most:?}; it said:\n{said}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        true
+    }
+
+    /// Waits until it has said something or ended.
+    #[track_caller]
+    pub(crate) fn wait_for_or_end(&mut self, text: &str, at_most: Duration) {
+        let _ = self.comes_to(text, at_most);
+    }
+
+    /// Waits a moment; gives its exit code if it has ended by itself.
+    pub(crate) fn wait_a_moment(&mut self) -> Option<i32> {
+        std::thread::sleep(Duration::from_millis(100));
+        self.child.try_wait().unwrap().and_then(|status| status.code())
     }
 
     /// Waits until it ends by itself; gives its exit code, `None` for a signal.

@@ -54,6 +54,16 @@ impl ConsumerContext for Member {
         let partitions: Vec<i32> = list.elements().iter().map(|one| one.partition()).collect();
         let mut changes = self.changes();
         if what == RDKafkaRespErr::RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS {
+            // Nobody will assign positions for nothing, and a member that leaves this unanswered takes part in no later
+            // rebalance: it would hold the group up until its poll interval ends.
+            let answered = match consumer.rebalance_protocol() {
+                _ if !partitions.is_empty() => Ok(()),
+                RebalanceProtocol::Cooperative => consumer.incremental_assign(list),
+                _ => consumer.assign(list),
+            };
+            if let Err(error) = answered {
+                self.watcher.note(&error.to_string());
+            }
             changes.gained.extend(partitions);
             return;
         }
@@ -125,9 +135,10 @@ impl Group {
         .map_err(|error| self.explain(error))
     }
 
-    /// Whether all of these are ours at this moment.
+    /// Whether all of these are ours at this moment. A member that the group has thrown out learns it from its
+    /// heartbeat; what it held stays assigned until it polls again, but counts as lost from then on.
     pub(super) fn owns(&self, mut partitions: impl Iterator<Item = i32>) -> bool {
-        if !self.consumer.context().changes().lost.is_empty() {
+        if self.consumer.assignment_lost() || !self.consumer.context().changes().lost.is_empty() {
             return false;
         }
         let Ok(assigned) = self.consumer.assignment() else { return false };

@@ -28,6 +28,9 @@ use crate::seal::{
 use crate::window::Arrival;
 
 const ANSWER: Duration = Duration::from_secs(20);
+/// Positions behind a dead worker's open transaction are known when the brokers have ended it: after its 15 s, and they
+/// look every 10 s.
+const DECIDED: Duration = Duration::from_secs(60);
 /// Taps held before a flush comes early: 24 bytes each.
 const HELD_MAX: usize = 2_000_000;
 /// Markers in one flush; a feed that was away for long catches up in several.
@@ -44,8 +47,6 @@ struct Owned {
     committed: i64,
     rejects: Vec<(i64, Reject)>,
     counts: Counts,
-    /// Nothing more was there when it was last looked.
-    at_end: bool,
 }
 
 /// The ingest worker while it is a member of the group.
@@ -122,11 +123,7 @@ impl<'a> Ingest<'a> {
                     let Some(owned) = self.owned.get_mut(&message.partition()) else { continue };
                     take(&self.rules, &mut self.decoder, owned, &message);
                 }
-                Some(Err(KafkaError::PartitionEOF(partition))) => {
-                    if let Some(owned) = self.owned.get_mut(&partition) {
-                        owned.at_end = true;
-                    }
-                }
+                Some(Err(KafkaError::PartitionEOF(_))) => {}
                 Some(Err(error)) => self.bear(error)?,
             }
         }
@@ -166,7 +163,7 @@ impl<'a> Ingest<'a> {
             asked.add_partition(&topic, partition);
         }
         // Offset and metadata in one read; it waits for a pending transaction, because we read committed.
-        let committed = self.group.consumer().committed_offsets(asked, ANSWER);
+        let committed = self.group.consumer().committed_offsets(asked, DECIDED);
         let committed = committed.map_err(|error| self.group.explain(error))?;
         let remembered: BTreeMap<i32, (Offset, Option<Remembered>)> = committed
             .elements()
@@ -201,26 +198,25 @@ impl<'a> Ingest<'a> {
             committed: position,
             rejects: Vec::new(),
             counts: Counts::default(),
-            at_end: false,
         };
         self.owned.insert(partition, owned);
         Ok(position)
     }
 
-    /// Nobody has committed here. A partition that was added starts where the others are sealed; a feed whose every
-    /// position is gone after windows were released is the operator's to decide.
+    /// Nobody has committed here. Every window that is not released yet may still need this partition's taps and marker,
+    /// whatever others have sealed: its worker may have died before its first flush. A released one cannot: its markers
+    /// counted the partitions after the deadline, so this one came later. A feed whose every position is gone after windows
+    /// were released is the operator's to decide.
     fn first_time(
         &self,
         partition: i32,
         remembered: &BTreeMap<i32, (Offset, Option<Remembered>)>,
     ) -> Result<(i64, Remembered), Error> {
-        let others: Vec<&Remembered> =
-            remembered.values().filter_map(|(_, memory)| memory.as_ref()).collect();
         let topic = self.group.topic();
-        if others.is_empty() && self.plan.was_settled {
+        let sealed_through = self.plan.settled_through;
+        if sealed_through.is_some() && remembered.values().all(|(_, memory)| memory.is_none()) {
             return Err(Error::PositionsExpired { topic: topic.to_owned() });
         }
-        let sealed_through = others.iter().map(|memory| memory.sealed_through).min().flatten();
         let (low, _) = self
             .ends
             .fetch_watermarks(topic, partition, ANSWER)
@@ -257,13 +253,11 @@ impl<'a> Ingest<'a> {
             let Ok((_, end)) = self.ends.fetch_watermarks(&topic, partition, ANSWER) else {
                 continue;
             };
+            // The consumer's own position passes the markers of transactions, which are no records.
             let position = self.position(partition);
-            let stable = self.group.consumer().fetch_watermarks(&topic, partition, ANSWER);
-            let Some(owned) = self.owned.get_mut(&partition) else { continue };
-            // Markers of transactions at the end are no records: then the end of what is stable counts.
-            let is_at_end =
-                position >= end || (owned.at_end && stable.is_ok_and(|(_, stable)| stable >= end));
-            if is_at_end {
+            if position >= end
+                && let Some(owned) = self.owned.get_mut(&partition)
+            {
                 owned.intake.reached_end(now);
             }
         }
@@ -446,7 +440,6 @@ impl<'a> Ingest<'a> {
 fn take(rules: &Rules, decoder: &mut Decoder, owned: &mut Owned, message: &BorrowedMessage<'_>) {
     let arrival = arrival(rules, message.timestamp());
     owned.intake.arrived(arrival);
-    owned.at_end = false;
     owned.position = message.offset() + 1;
     let decoded = decoder.decode(message.payload().unwrap_or_default());
     let taken = decoded.and_then(|decoded| {

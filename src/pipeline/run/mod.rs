@@ -13,7 +13,7 @@ mod release;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
@@ -108,7 +108,8 @@ struct Plan<'a> {
     settings: &'a Settings,
     kafka: &'a kafka::Settings,
     instance: String,
-    was_settled: bool,
+    /// The last window that was released when this worker started.
+    settled_through: Option<WindowId>,
     clock: &'a dyn Clock,
     metrics: &'a Metrics,
     health: &'a Health,
@@ -196,7 +197,7 @@ fn release_session(service: &Service<'_>, stop: &Stop) -> Result<(), Error> {
 }
 
 fn ingest_session(service: &Service<'_>, stop: &Stop) -> Result<(), Error> {
-    let Some((first, was_settled)) = wait_for_ledger(service, stop)? else { return Ok(()) };
+    let Some((first, settled_through)) = wait_for_ledger(service, stop)? else { return Ok(()) };
     let settings = service.settings;
     let past = settings.span.and_then(|span| {
         settings
@@ -213,7 +214,7 @@ fn ingest_session(service: &Service<'_>, stop: &Stop) -> Result<(), Error> {
         settings,
         kafka: service.kafka,
         instance: service.kafka.instance.clone().unwrap_or_else(random_instance),
-        was_settled,
+        settled_through,
         clock: service.clock,
         metrics: service.metrics,
         health: service.health,
@@ -222,16 +223,28 @@ fn ingest_session(service: &Service<'_>, stop: &Stop) -> Result<(), Error> {
     Ingest::join(&plan, rules)?.work(stop)
 }
 
-/// Ingest begins when a release worker has opened the ledger: it says from which window on taps count.
-fn wait_for_ledger(service: &Service<'_>, stop: &Stop) -> Result<Option<(WindowId, bool)>, Error> {
+/// Ingest begins when a release worker has opened the ledger: it says from which window on taps count. Workers of both
+/// roles may start at the same time, so the topic itself may come a little later, too.
+fn wait_for_ledger(
+    service: &Service<'_>,
+    stop: &Stop,
+) -> Result<Option<(WindowId, Option<WindowId>)>, Error> {
+    let began = Instant::now();
     let mut has_said = false;
     while !stop.is_set() {
         let key = service.settings.secret.ledger_key();
         let budget = service.settings.budget.clone();
-        let ledger = TopicLedger::read(service.kafka, &key, budget, None)?;
-        if let Some(first) = ledger.book().first_window() {
-            let was_settled = ledger.book().entries().iter().any(|entry| entry.settled.is_some());
-            return Ok(Some((first, was_settled)));
+        match TopicLedger::read(service.kafka, &key, budget, None) {
+            Ok(ledger) => {
+                if let Some(first) = ledger.book().first_window() {
+                    let entries = ledger.book().entries().iter();
+                    let settled = entries.filter(|entry| entry.settled.is_some());
+                    return Ok(Some((first, settled.map(|entry| entry.reservation.window).max())));
+                }
+            }
+            Err(ledger::Error::Kafka { error: kafka::Error::NoTopic(_), .. })
+                if began.elapsed() < service.kafka.connect_timeout => {}
+            Err(error) => return Err(error.into()),
         }
         if !has_said {
             (service.say)("waiting for a release worker to open the ledger");
