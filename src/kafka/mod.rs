@@ -46,6 +46,9 @@ pub enum Error {
     /// The brokers refused something or failed.
     #[error("{0}")]
     Failed(String),
+    /// A topic is not there.
+    #[error("{0}")]
+    NoSuchTopic(String),
     /// Something took longer than it may.
     #[error("{0}")]
     TooLate(String),
@@ -64,7 +67,10 @@ impl Error {
     /// Whose fault it is.
     pub fn kind(&self) -> Kind {
         match self {
-            Self::Unreachable { .. } | Self::Failed(_) | Self::TooLate(_) => Kind::External,
+            Self::Unreachable { .. }
+            | Self::Failed(_)
+            | Self::NoSuchTopic(_)
+            | Self::TooLate(_) => Kind::External,
             Self::Settings(_) | Self::Topics { .. } => Kind::Config,
         }
     }

@@ -146,7 +146,8 @@ pub fn explain_on(watcher: &Watcher, doing: &str, error: KafkaError) -> Error {
             "transactional id authorization failed: this user may not use it (deploy/kafka/ACLS.md)"
         }
         Some(RDKafkaErrorCode::UnknownTopic | RDKafkaErrorCode::UnknownTopicOrPartition) => {
-            "there is no such topic, or this user may not see it"
+            let own = "there is no such topic, or this user may not see it";
+            return Error::NoSuchTopic(format!("{lead}{own}"));
         }
         // These say that nothing came back, not why.
         Some(

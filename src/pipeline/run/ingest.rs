@@ -44,8 +44,6 @@ struct Owned {
     committed: i64,
     rejects: Vec<(i64, Reject)>,
     counts: Counts,
-    /// Nothing more was there when it was last looked.
-    at_end: bool,
 }
 
 /// The ingest worker while it is a member of the group.
@@ -122,11 +120,7 @@ impl<'a> Ingest<'a> {
                     let Some(owned) = self.owned.get_mut(&message.partition()) else { continue };
                     take(&self.rules, &mut self.decoder, owned, &message);
                 }
-                Some(Err(KafkaError::PartitionEOF(partition))) => {
-                    if let Some(owned) = self.owned.get_mut(&partition) {
-                        owned.at_end = true;
-                    }
-                }
+                Some(Err(KafkaError::PartitionEOF(_))) => {}
                 Some(Err(error)) => self.bear(error)?,
             }
         }
@@ -142,8 +136,10 @@ impl<'a> Ingest<'a> {
             Some(
                 RDKafkaErrorCode::UnknownTopicOrPartition
                 | RDKafkaErrorCode::UnknownTopic
-                | RDKafkaErrorCode::UnknownPartition
-                | RDKafkaErrorCode::TopicAuthorizationFailed
+                | RDKafkaErrorCode::UnknownPartition,
+            ) => Err(Error::NoTopic(self.group.topic().to_owned())),
+            Some(
+                RDKafkaErrorCode::TopicAuthorizationFailed
                 | RDKafkaErrorCode::GroupAuthorizationFailed
                 | RDKafkaErrorCode::Fatal,
             ) => Err(self.group.explain(error).into()),
@@ -201,7 +197,6 @@ impl<'a> Ingest<'a> {
             committed: position,
             rejects: Vec::new(),
             counts: Counts::default(),
-            at_end: false,
         };
         self.owned.insert(partition, owned);
         Ok(position)
@@ -257,12 +252,10 @@ impl<'a> Ingest<'a> {
             let Ok((_, end)) = self.ends.fetch_watermarks(&topic, partition, ANSWER) else {
                 continue;
             };
-            let position = self.position(partition);
-            let stable = self.group.consumer().fetch_watermarks(&topic, partition, ANSWER);
+            // The position passes the markers of transactions, so it reaches the end also behind one. Nothing older
+            // counts: what was the end once says nothing about records that came since.
+            let is_at_end = self.position(partition) >= end;
             let Some(owned) = self.owned.get_mut(&partition) else { continue };
-            // Markers of transactions at the end are no records: then the end of what is stable counts.
-            let is_at_end =
-                position >= end || (owned.at_end && stable.is_ok_and(|(_, stable)| stable >= end));
             if is_at_end {
                 owned.intake.reached_end(now);
             }
@@ -446,7 +439,6 @@ impl<'a> Ingest<'a> {
 fn take(rules: &Rules, decoder: &mut Decoder, owned: &mut Owned, message: &BorrowedMessage<'_>) {
     let arrival = arrival(rules, message.timestamp());
     owned.intake.arrived(arrival);
-    owned.at_end = false;
     owned.position = message.offset() + 1;
     let decoded = decoder.decode(message.payload().unwrap_or_default());
     let taken = decoded.and_then(|decoded| {

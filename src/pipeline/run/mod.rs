@@ -228,10 +228,17 @@ fn wait_for_ledger(service: &Service<'_>, stop: &Stop) -> Result<Option<(WindowI
     while !stop.is_set() {
         let key = service.settings.secret.ledger_key();
         let budget = service.settings.budget.clone();
-        let ledger = TopicLedger::read(service.kafka, &key, budget, None)?;
-        if let Some(first) = ledger.book().first_window() {
-            let was_settled = ledger.book().entries().iter().any(|entry| entry.settled.is_some());
-            return Ok(Some((first, was_settled)));
+        match TopicLedger::read(service.kafka, &key, budget, None) {
+            Ok(ledger) => {
+                if let Some(first) = ledger.book().first_window() {
+                    let was_settled =
+                        ledger.book().entries().iter().any(|entry| entry.settled.is_some());
+                    return Ok(Some((first, was_settled)));
+                }
+            }
+            // The release worker makes the topic.
+            Err(ledger::Error::Kafka { error: kafka::Error::NoSuchTopic(_), .. }) => {}
+            Err(error) => return Err(error.into()),
         }
         if !has_said {
             (service.say)("waiting for a release worker to open the ledger");
@@ -304,7 +311,7 @@ pub enum Error {
         topic: String,
     },
     /// No topic.
-    #[error("the topic {0} does not exist")]
+    #[error("the topic {0} does not exist any more, or a partition of it; taps may be lost")]
     NoTopic(String),
     /// Committed positions are gone although windows were released.
     #[error(
