@@ -24,6 +24,10 @@ pub(super) struct Arguments {
     config: ConfigArgument,
     #[command(flatten)]
     send: SendArguments,
+    /// Play the taps in the order of their own times, whatever the file's order: the whole file is sorted in memory.
+    /// A replay for window.close = "watermark" needs it, unless the file is in that order
+    #[arg(long)]
+    by_time: bool,
     /// Hold each tap back by up to so many seconds of the taps' own time, at random
     #[arg(long, value_name = "SECS", default_value_t = 0)]
     disorder: u32,
@@ -55,9 +59,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     let began = Instant::now();
     let mut read = 0;
+    let mut waiting = ByTime::new(arguments.by_time.then(|| Decoder::new(ingest.clone())));
     while let Some(record) = taps.next(output)? {
         read += record.bytes;
         progress.at(read);
+        let Some(record) = waiting.hold(record) else { continue };
+        if !player.play(record) {
+            break;
+        }
+    }
+    for record in waiting.sorted() {
         if !player.play(record) {
             break;
         }
@@ -70,6 +81,35 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         "{delivered} messages delivered to {topic} in {seconds:.1} s ({rate:.0} a second)"
     ));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Holds a whole file to bring it into the order of time, if that is asked for.
+struct ByTime {
+    decoder: Option<Decoder>,
+    held: Vec<(i64, Record)>,
+}
+
+impl ByTime {
+    fn new(decoder: Option<Decoder>) -> Self {
+        Self { decoder, held: Vec::new() }
+    }
+
+    /// Keeps a record for later; gives it back if nothing is to be sorted.
+    fn hold(&mut self, record: Record) -> Option<Record> {
+        let Some(decoder) = &mut self.decoder else { return Some(record) };
+        // What has no time that can be read stays behind the record before it.
+        let before = self.held.last().map_or(i64::MIN, |(at, _)| *at);
+        let decoded = decoder.decode(&record.message);
+        let at = decoded.map_or(before, |decoded| decoded.event.as_millisecond());
+        self.held.push((at, record));
+        None
+    }
+
+    /// What is held, in order of time; equal times in the file's order.
+    fn sorted(mut self) -> impl Iterator<Item = Record> {
+        self.held.sort_by_key(|(at, _)| *at);
+        self.held.into_iter().map(|(_, record)| record)
+    }
 }
 
 /// Sends taps in the file's order, or out of it on purpose.

@@ -56,10 +56,11 @@ impl<'a> Admin<'a> {
         answer.map_err(|error| explain_on(&self.watcher, "asking for the topics", error))
     }
 
-    /// Makes topics. Those that it may not make are an error that names the command for somebody who may.
-    pub(super) fn create(&self, missing: &[Purpose], n_brokers: usize) -> Result<(), Error> {
+    /// Makes topics. Those that it may not make are an error that names the command for somebody who may. True if
+    /// somebody else had made one of them meanwhile: then nobody knows its settings yet.
+    pub(super) fn create(&self, missing: &[Purpose], n_brokers: usize) -> Result<bool, Error> {
         if missing.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let copies = n_brokers.clamp(1, 3);
         let new: Vec<NewTopic<'_>> = missing
@@ -77,6 +78,10 @@ impl<'a> Admin<'a> {
             .runtime
             .block_on(self.client.create_topics(&new, &self.options))
             .map_err(|error| explain_on(&self.watcher, "creating topics", error))?;
+        let is_there = |result: &Result<String, (String, RDKafkaErrorCode)>| {
+            matches!(result, Err((_, RDKafkaErrorCode::TopicAlreadyExists)))
+        };
+        let any_was_there = results.iter().any(is_there);
         let refused = |(purpose, result): (
             &Purpose,
             Result<String, (String, RDKafkaErrorCode)>,
@@ -92,7 +97,7 @@ impl<'a> Admin<'a> {
         };
         let complaints: Vec<String> = missing.iter().zip(results).filter_map(refused).collect();
         match complaints.is_empty() {
-            true => Ok(()),
+            true => Ok(any_was_there),
             false => Err(Error::Failed(complaints.join("\n  "))),
         }
     }

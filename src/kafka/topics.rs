@@ -166,7 +166,11 @@ pub fn ensure_keeping(
     let missing: Vec<Purpose> =
         wanted.iter().copied().filter(|purpose| !there.contains_key(purpose)).collect();
     let n_brokers = metadata.brokers().len();
-    admin.create(&missing, n_brokers)?;
+    if admin.create(&missing, n_brokers)? {
+        // It was made between our look and our try: look again.
+        admin.await_topics(&missing)?;
+        return ensure_keeping(settings, needs_arrival, role, needed);
+    }
     let mut complaints = Vec::new();
     let judged: Vec<Purpose> =
         there.keys().copied().filter(|purpose| purpose.is_judged_by(role)).collect();

@@ -79,7 +79,10 @@ impl Chain {
         let broken = |what: String| ChainFault::Broken { sequence, what };
         let (record, mac) = Record::from_line(line, sequence, &self.head, &self.key).map_err(
             |fault| match fault {
-                Fault::WrongMac if sequence == 0 => ChainFault::OtherSecret,
+                // Another record in the first place means that records before it are missing.
+                Fault::WrongMac if sequence == 0 && line.starts_with(b"{\"sequence\":0,") => {
+                    ChainFault::OtherSecret
+                }
                 fault => broken(fault.to_string()),
             },
         )?;

@@ -1,7 +1,7 @@
 //! One real broker for all tests of this binary.
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -35,21 +35,76 @@ pub(crate) fn bootstrap() -> Option<String> {
 }
 
 fn start() -> Broker {
-    let local = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/kafka/local");
-    let started = Command::new(local)
+    let (child, bootstrap) = run_local(&[]).unzip();
+    Broker { bootstrap: bootstrap.flatten(), _local: child }
+}
+
+/// Runs `deploy/kafka/local run` until this process ends; the address is missing if it could not start.
+fn run_local(options: &[&str]) -> Option<(Child, Option<String>)> {
+    let mut child = Command::new(local())
         .args(["run", "--with-parent"])
+        .args(options)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
-        .spawn();
-    let Ok(mut child) = started else { return Broker { bootstrap: None, _local: None } };
+        .spawn()
+        .ok()?;
     let bootstrap = child.stdout.take().and_then(|out| {
         BufReader::new(out)
             .lines()
             .map_while(Result::ok)
             .find_map(|line| line.strip_prefix("bootstrap=").map(str::to_owned))
     });
-    Broker { bootstrap, _local: Some(child) }
+    Some((child, bootstrap))
+}
+
+fn local() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/kafka/local")
+}
+
+/// Brokers of one test alone, which may break them. They end with it.
+pub(crate) struct Own {
+    child: Child,
+    /// Where everything of theirs is.
+    pub(crate) dir: PathBuf,
+    /// Their address.
+    pub(crate) bootstrap: String,
+}
+
+impl Own {
+    /// Starts them, with options of `deploy/kafka/local`. Without Java or the jars the caller returns at once, as
+    /// with [`bootstrap`].
+    pub(crate) fn start(options: &[&str]) -> Option<Self> {
+        if std::env::var("TAPVEIL_TEST_BROKERS").is_err() {
+            bootstrap()?;
+        }
+        let dir = std::env::temp_dir().join(unique("tapveil-test"));
+        let with_dir: Vec<&str> = options.iter().copied().chain(["--dir", dir.to_str()?]).collect();
+        let (child, bootstrap) = run_local(&with_dir)?;
+        let bootstrap = bootstrap.expect("what starts once starts again");
+        Some(Self { child, dir, bootstrap })
+    }
+
+    /// Runs `deploy/kafka/local` on them; gives what it printed.
+    #[track_caller]
+    pub(crate) fn local(&self, command: &[&str], more: &[&str]) -> String {
+        let done = Command::new(local())
+            .args(command)
+            .args(["--dir", self.dir.to_str().unwrap()])
+            .args(more)
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{command:?} {more:?}: {done:?}");
+        String::from_utf8(done.stdout).unwrap()
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        // Asked to end, it ends its brokers and removes their data.
+        Command::new("kill").arg(self.child.id().to_string()).status().ok();
+        self.child.wait().ok();
+    }
 }
 
 /// A name that no other test and no other run uses.

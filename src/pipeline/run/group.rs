@@ -10,7 +10,7 @@ use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext, RebalanceProtoc
 use rdkafka::error::KafkaError;
 use rdkafka::types::RDKafkaRespErr;
 
-use crate::kafka::{Error, Settings, Watcher, explain};
+use crate::kafka::{Error, Protocol, Settings, Watcher, explain};
 
 /// What changed since the worker last asked.
 #[derive(Debug, Default)]
@@ -99,8 +99,12 @@ impl Group {
     pub(super) fn join(settings: &Settings, group: &str, topic: &str) -> Result<Self, Error> {
         let member = Member::default();
         let watcher = member.watcher.clone();
-        let consumer: BaseConsumer<Member> = settings
-            .group_consumer(group)
+        let mut config = settings.group_consumer(group);
+        // A restart under the same name takes over at once, instead of after the session has timed out.
+        if let (Some(instance), Protocol::Classic) = (&settings.instance, settings.protocol) {
+            config.set("group.instance.id", instance);
+        }
+        let consumer: BaseConsumer<Member> = config
             .set("enable.partition.eof", "true")
             .create_with_context(member)
             .map_err(|error| explain(&watcher, error))?;

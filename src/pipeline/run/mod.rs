@@ -317,7 +317,7 @@ pub enum Error {
         topic: String,
     },
     /// No topic.
-    #[error("the topic {0} does not exist")]
+    #[error("the topic {0} does not exist any more, or a partition of it; taps may be lost")]
     NoTopic(String),
     /// Committed positions are gone although windows were released.
     #[error(

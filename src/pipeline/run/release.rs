@@ -112,7 +112,10 @@ impl<'a> Releaser<'a> {
             Some(
                 RDKafkaErrorCode::UnknownTopicOrPartition
                 | RDKafkaErrorCode::UnknownTopic
-                | RDKafkaErrorCode::TopicAuthorizationFailed
+                | RDKafkaErrorCode::UnknownPartition,
+            ) => Err(Error::NoTopic(self.group.topic().to_owned())),
+            Some(
+                RDKafkaErrorCode::TopicAuthorizationFailed
                 | RDKafkaErrorCode::GroupAuthorizationFailed
                 | RDKafkaErrorCode::Fatal,
             ) => Err(self.group.explain(error).into()),
