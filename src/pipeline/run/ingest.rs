@@ -3,27 +3,24 @@
 //! Every flush is one transaction: the taps since the last one, markers of finished windows, rejects, and the positions
 //! they came from. A restart replays at most one flush; memory holds one flush.
 
+mod flush;
+
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
-use rand::TryRng;
-use rand::rngs::SysRng;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedMessage, Message, Timestamp as Stamped};
-use rdkafka::producer::{Producer, ThreadedProducer};
 use rdkafka::{Offset, TopicPartitionList};
-use serde_json::json;
 
-use super::crash::crash_point;
 use super::group::Group;
 use super::{Error, Plan, Stop};
 use crate::ingest::Decoder;
-use crate::kafka::{self, Inside, TransactionError, Transactions, Watcher, send};
+use crate::kafka::{self, Transactions, Watcher};
 use crate::model::{Counts, Reject};
 use crate::seal::{
-    Closing, Finished, Intake, Nonce, Packer, PartitionSeals, Remembered, Rules, Sealing, Watermark,
+    Closing, Finished, Intake, Packer, PartitionSeals, Remembered, Rules, Sealing, Watermark,
 };
 use crate::window::Arrival;
 
@@ -335,120 +332,6 @@ impl<'a> Ingest<'a> {
         }
         watermark
     }
-
-    /// One transaction: parcels, markers, rejects, positions. Nothing is forgotten before it is committed.
-    fn flush(&mut self) -> Result<(), Error> {
-        let began = Instant::now();
-        self.last_flush = began;
-        let has_news =
-            |partition: &i32| self.owned[partition].position > self.owned[partition].committed;
-        let sealing: BTreeMap<i32, Vec<Sealing>> = self
-            .owned
-            .iter()
-            .map(|(partition, owned)| (*partition, self.due(&owned.intake, MARKERS_MAX)))
-            .filter(|(partition, due)| !due.is_empty() || has_news(partition))
-            .collect();
-        if sealing.is_empty() {
-            return Ok(());
-        }
-        let any_marker = sealing.values().any(|due| !due.is_empty());
-        // After the deadline, so that a partition that was added in time is counted.
-        let n_partitions = if any_marker { self.n_partitions()? } else { 0 };
-        let committed = self
-            .transactions
-            .run(&mut |producer| self.send_all(producer, &sealing, n_partitions), &mut || {});
-        match committed {
-            Ok(()) => {}
-            // The group moved on: what was lost is dropped with the next look, the rest is sent again.
-            Err(TransactionError::Lost) => return Ok(()),
-            Err(error) => return Err(error.into()),
-        }
-        crash_point("ingest.committed");
-        for (partition, due) in &sealing {
-            let Some(owned) = self.owned.get_mut(partition) else { continue };
-            owned.intake.committed(due.last().map(|sealing| sealing.window));
-            owned.committed = owned.position;
-            owned.rejects.clear();
-            let counts = std::mem::take(&mut owned.counts);
-            self.plan.metrics.ingested(&counts);
-            self.total.add(&counts);
-        }
-        self.plan.metrics.flushed(began.elapsed().as_secs_f64());
-        self.warn_of_lateness();
-        Ok(())
-    }
-
-    /// A feed of old taps with closing by arrival rejects nearly all of them: say so, and what to do.
-    fn warn_of_lateness(&mut self) {
-        let late = [Reject::Late, Reject::OutsideRange];
-        let n_late: u64 =
-            self.total.rejects().filter(|(reason, _)| late.contains(reason)).map(|(_, n)| n).sum();
-        if !self.has_warned && n_late >= 100 && n_late > self.total.taps {
-            self.has_warned = true;
-            (self.plan.say)(
-                "warning: most taps are late or lie before the first window. For old taps set window.close = \"watermark\" with \
-                 window.from and window.to; for a slow feed raise window.grace",
-            );
-        }
-    }
-
-    fn send_all(
-        &self,
-        producer: &ThreadedProducer<Watcher>,
-        sealing: &BTreeMap<i32, Vec<Sealing>>,
-        n_partitions: i32,
-    ) -> Result<(), Inside> {
-        let topics = &self.plan.kafka.topics;
-        for (&partition, due) in sealing {
-            let owned = &self.owned[&partition];
-            let number = u32::try_from(partition).unwrap_or_default();
-            for (window, stamps) in owned.intake.held() {
-                for parcel in self.packer.taps(*window, number, stamps, &mut nonce) {
-                    send(producer, &topics.segments, None, &parcel, None)?;
-                }
-            }
-            crash_point("ingest.parcels");
-            let count = u32::try_from(n_partitions).unwrap_or_default();
-            for one in due.iter().filter(|one| one.exists) {
-                let marker = self.packer.finished(one.window, number, count, &nonce());
-                send(producer, &topics.segments, None, &marker, None)?;
-            }
-            crash_point("ingest.markers");
-            for (offset, reason) in &owned.rejects {
-                let reject = json!({
-                    "topic": topics.taps, "partition": partition, "offset": offset, "reason": reason.label(),
-                });
-                send(producer, &topics.rejects, None, reject.to_string().as_bytes(), None)?;
-            }
-        }
-        self.send_positions(producer, sealing)
-    }
-
-    /// Fresh metadata first, then the look at what is ours, then the offsets: an old generation is refused by the
-    /// broker, and a fresh one is used only for what is still ours.
-    fn send_positions(
-        &self,
-        producer: &ThreadedProducer<Watcher>,
-        sealing: &BTreeMap<i32, Vec<Sealing>>,
-    ) -> Result<(), Inside> {
-        let metadata = self.group.consumer().group_metadata().ok_or(Inside::Lost)?;
-        if !self.group.owns(sealing.keys().copied()) {
-            return Err(Inside::Lost);
-        }
-        let mut positions = TopicPartitionList::new();
-        for (&partition, due) in sealing {
-            let owned = &self.owned[&partition];
-            let last = due.last().map(|one| one.window).max(owned.intake.seals().last());
-            let remembered =
-                Remembered { sealed_through: last, greatest_event: owned.intake.greatest_event() };
-            let mut one = positions.add_partition(self.group.topic(), partition);
-            one.set_offset(Offset::Offset(owned.position))?;
-            one.set_metadata(remembered.to_text());
-        }
-        producer.send_offsets_to_transaction(&positions, &metadata, ANSWER)?;
-        crash_point("ingest.offsets");
-        Ok(())
-    }
 }
 
 /// Takes one record into its partition: a tap, or a counted reject.
@@ -479,12 +362,4 @@ fn arrival(rules: &Rules, stamp: Stamped) -> Arrival {
         | (Stamped::CreateTime(millis), Closing::Watermark { .. }) => instant(millis),
         _ => Arrival::Unstamped,
     }
-}
-
-fn nonce() -> Nonce {
-    let mut nonce = Nonce::default();
-    SysRng
-        .try_fill_bytes(&mut nonce)
-        .expect("the system always has randomness once it has started");
-    nonce
 }

@@ -9,6 +9,7 @@
 mod crash;
 mod group;
 mod ingest;
+mod mark;
 mod release;
 
 use std::sync::Arc;

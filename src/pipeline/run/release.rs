@@ -10,17 +10,18 @@ use jiff::{SignedDuration, Timestamp};
 use rdkafka::consumer::Consumer;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::Message;
-use rdkafka::producer::{Producer, ThreadedProducer};
+use rdkafka::producer::ThreadedProducer;
 use rdkafka::{Offset, TopicPartitionList};
 
 use super::crash::crash_point;
 use super::group::Group;
+use super::mark::{LedgerMark, send_position};
 use super::{Error, Service, Stop, first_window, packer};
 use crate::engine::{Engine, Release, ReleaseId};
 use crate::kafka::{self, Inside, Transactions, Watcher, send};
 use crate::ledger::kafka::{Line, TopicLedger};
 use crate::ledger::{Before, Ledger, Outcome, Permit, Request};
-use crate::model::{Mac, Window, WindowId};
+use crate::model::{Window, WindowId};
 use crate::pipeline::publish_settings;
 use crate::publish::topic::{self, TopicRecord};
 use crate::publish::{self, Files, Sink};
@@ -397,56 +398,4 @@ impl Active {
 fn keyed(release: &Release, records: Vec<TopicRecord>) -> Vec<(Vec<u8>, TopicRecord)> {
     let key = release.id().as_str().as_bytes().to_vec();
     records.into_iter().map(|record| (key.clone(), record)).collect()
-}
-
-/// Fresh metadata first, then the look at what is ours, then the offset.
-fn send_position(
-    producer: &ThreadedProducer<Watcher>,
-    group: &Group,
-    position: i64,
-    mark: &LedgerMark,
-) -> Result<(), Inside> {
-    let metadata = group.consumer().group_metadata().ok_or(Inside::Lost)?;
-    if !group.owns(std::iter::once(PARTITION)) {
-        return Err(Inside::Lost);
-    }
-    let mut positions = TopicPartitionList::new();
-    let mut one = positions.add_partition(group.topic(), PARTITION);
-    one.set_offset(Offset::Offset(position))?;
-    one.set_metadata(mark.to_text());
-    producer.send_offsets_to_transaction(&positions, &metadata, ANSWER)?;
-    crash_point("release.offsets");
-    Ok(())
-}
-
-/// How long the ledger was, and its head, at a commit: a shorter one later is a missing payment.
-struct LedgerMark {
-    n_records: u64,
-    head: Mac,
-}
-
-impl LedgerMark {
-    fn after(ledger: &TopicLedger, line: Option<&Line>) -> Self {
-        let (n_records, head) = ledger.after(line);
-        Self { n_records, head }
-    }
-
-    fn to_text(&self) -> String {
-        format!("tapveil1 {} {}", self.n_records, self.head)
-    }
-
-    fn from_text(text: &str) -> Option<Self> {
-        let mut words = text.split(' ');
-        if words.next()? != "tapveil1" {
-            return None;
-        }
-        Some(Self { n_records: words.next()?.parse().ok()?, head: Mac::from_hex(words.next()?)? })
-    }
-
-    fn check(&self, ledger: &TopicLedger) -> Result<(), Error> {
-        if ledger.had(self.n_records, &self.head) {
-            return Ok(());
-        }
-        Err(Error::LedgerShortened { found: ledger.book().n_records(), expected: self.n_records })
-    }
 }
