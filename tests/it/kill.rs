@@ -15,7 +15,7 @@ use crate::support::{City, Run, program, releases, run, tree};
 const WINDOWS: u64 = 7;
 const KILLS_A_ROUND: u32 = 5;
 
-fn number_from_env(name: &str) -> Option<u64> {
+pub(crate) fn number_from_env(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|text| text.parse().ok())
 }
 

@@ -11,8 +11,9 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::client::DefaultClientContext;
-use rdkafka::producer::DefaultProducerContext;
-use rdkafka::producer::{BaseRecord, Producer, ThreadedProducer};
+use rdkafka::producer::{BaseRecord, DefaultProducerContext, Producer, ThreadedProducer};
+
+use tapveil::clock::{Clock, SystemClock};
 
 use crate::service::Feed;
 
@@ -27,7 +28,7 @@ pub(crate) struct Live {
 impl Live {
     pub(crate) fn new(brokers: &str) -> Self {
         let feed = Feed::history(brokers, 10);
-        let now = Timestamp::now();
+        let now = SystemClock.now();
         let from = now - SignedDuration::from_secs(now.as_second() % 60);
         let ends = from + SignedDuration::from_secs(120);
         let minute = |at: Timestamp| at.strftime("%Y-%m-%dT%H:%M").to_string();
@@ -42,14 +43,7 @@ impl Live {
         feed.edit("to = \"2015-11-16\"", &format!("to = \"{}\"", minute(ends)));
         feed.edit("epsilon = \"1.0\"", "epsilon = \"20.0\"");
         feed.edit("times = { fanout = 2, height = 3 }", "times = { fanout = 2, height = 1 }");
-        let topic = format!("{}.taps", feed.name);
-        let topic = NewTopic::new(&topic, PARTITIONS, TopicReplication::Fixed(1))
-            .set("message.timestamp.type", "LogAppendTime");
-        let admin: AdminClient<DefaultClientContext> =
-            ClientConfig::new().set("bootstrap.servers", brokers).create().unwrap();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let made = admin.create_topics([&topic], &AdminOptions::new());
-        runtime.block_on(made).unwrap().remove(0).unwrap();
+        make_taps(&feed, PARTITIONS, "LogAppendTime");
         Self { feed, ends }
     }
 
@@ -66,11 +60,11 @@ impl Live {
         let mut file = String::from("card,station,time\n");
         let began = Instant::now();
         let mut n: u32 = 0;
-        while Timestamp::now() < self.ends {
+        while SystemClock.now() < self.ends {
             // A thousand a second, however long the sleeps really are.
             while Duration::from_millis(u64::from(n)) < began.elapsed() {
                 let (card, station) = (random.next_u32() % 5_000, random.next_u32() % 9 + 1);
-                let time = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S").to_string();
+                let time = SystemClock.now().strftime("%Y-%m-%dT%H:%M:%S").to_string();
                 let line = format!("c{card},L1-0{station},{time}");
                 let partition = i32::try_from(random.next_u32() % 8).unwrap();
                 let record: BaseRecord<'_, (), str> =
@@ -85,4 +79,16 @@ impl Live {
         fs::write(self.feed.taps(), file).unwrap();
         done.store(true, Ordering::SeqCst);
     }
+}
+
+/// Makes the topic of the taps, before anybody who would make it with other settings.
+pub(crate) fn make_taps(feed: &Feed, partitions: i32, stamps: &str) {
+    let topic = format!("{}.taps", feed.name);
+    let topic = NewTopic::new(&topic, partitions, TopicReplication::Fixed(1))
+        .set("message.timestamp.type", stamps);
+    let admin: AdminClient<DefaultClientContext> =
+        ClientConfig::new().set("bootstrap.servers", feed.brokers()).create().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let made = admin.create_topics([&topic], &AdminOptions::new());
+    runtime.block_on(made).unwrap().remove(0).unwrap();
 }

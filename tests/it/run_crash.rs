@@ -7,8 +7,9 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::broker::bootstrap;
 use crate::history::{
-    PATIENCE, assert_aborted_are_the_same, check_week, finish_and_check, name_the_instance, week,
+    PATIENCE, assert_aborted_are_the_same, finish_and_check, name_the_instance, week,
 };
+use crate::kill::number_from_env;
 use crate::service::Feed;
 
 /// Every step of both roles. Each list is gone through on a feed of its own; what completes a window comes last.
@@ -53,14 +54,14 @@ fn an_open_transaction_of_a_dead_worker_only_costs_time() {
     die_at(&week(&brokers, 500), &["ingest.offsets"]);
 }
 
+#[expect(clippy::print_stdout, reason = "a failure must show its seed")]
 #[test]
 fn whoever_is_killed_at_random_moments_leaves_each_window_released_once() {
     let Some(brokers) = bootstrap() else { return };
     let is_long = std::env::var("TAPVEIL_LONG").as_deref() == Ok("1");
     let (n_lanes, kills_a_lane) = if is_long { (5, 200) } else { (5, 8) };
-    let given = std::env::var("TAPVEIL_SEED").ok().and_then(|text| text.parse().ok());
-    let seed = given.unwrap_or_else(|| u64::from(std::process::id()));
-    eprintln!("TAPVEIL_SEED={seed}");
+    let seed = number_from_env("TAPVEIL_SEED").unwrap_or(20_151_109);
+    println!("seed {seed} (TAPVEIL_SEED)");
     std::thread::scope(|scope| {
         for lane in 0..n_lanes {
             let brokers = &brokers;
@@ -96,6 +97,5 @@ fn kill_one_feed(brokers: &str, random: &mut ChaCha8Rng, at_most: u32) -> u32 {
         n_kills += 1;
     }
     finish_and_check(&feed);
-    check_week(&feed);
-    n_kills.max(1)
+    n_kills
 }

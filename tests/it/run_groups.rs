@@ -8,15 +8,19 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::broker::bootstrap;
-use crate::history::{PATIENCE, check, check_week, wait_for_members, wait_until_stopped, week};
+use crate::history::{
+    PATIENCE, check, check_week, finish_and_check, wait_for_members, wait_until_stopped, week,
+};
+use crate::kill::number_from_env;
 use crate::live::Live;
 use crate::service::{Feed, Worker};
 
+#[expect(clippy::print_stdout, reason = "a failure must show its seed")]
 #[test]
 fn workers_that_come_and_go_lose_no_tap_and_double_none() {
     let Some(brokers) = bootstrap() else { return };
-    let seed = u64::from(std::process::id());
-    eprintln!("seed {seed}");
+    let seed = number_from_env("TAPVEIL_SEED").unwrap_or(20_151_109);
+    println!("seed {seed} (TAPVEIL_SEED)");
     std::thread::scope(|scope| {
         for (protocol, seed) in [("classic", seed), ("consumer", seed + 1)] {
             let brokers = &brokers;
@@ -75,7 +79,7 @@ fn a_standby_takes_over_when_the_active_release_worker_dies() {
     // The group may have moved the work while they joined: whoever said so last has it.
     kill_the_active(&mut everybody);
     let began = Instant::now();
-    while !everybody.iter().any(|one| is_active(one)) {
+    while !everybody.iter().any(is_active) {
         assert!(began.elapsed() < Duration::from_secs(30), "nobody took over");
         std::thread::sleep(Duration::from_millis(100));
     }
@@ -142,7 +146,8 @@ fn a_release_worker_that_wakes_up_after_its_successor_is_fenced() {
                 let mut successor = feed.worker("release", None);
                 successor.wait_for("active: releasing", PATIENCE);
                 zombie.signal("CONT");
-                zombie.wait_for_or_end("joining again:", PATIENCE);
+                let joins_again = zombie.comes_to("joining again:", PATIENCE);
+                assert!(joins_again, "it ended instead: {}", zombie.said());
                 wait_for_week(&feed, std::slice::from_mut(&mut successor));
                 check_week(&feed);
             });
@@ -184,7 +189,7 @@ fn two_groups_on_the_same_topics_pay_once_for_each_window() {
     let group = format!("group = \"{}\"", feed.name);
     assert!(text.contains(&group));
     std::fs::write(&other, text.replace(&group, &format!("group = \"{}-b\"", feed.name))).unwrap();
-    let mut rivals = vec![feed.worker("release", None), feed.worker_with("release", &other, None)];
+    let mut rivals = [feed.worker("release", None), feed.worker_with("release", &other, None)];
     let _ingest = feed.worker("ingest", None);
     // The one that comes too late may find its segments deleted and say so; the other goes on.
     let began = Instant::now();
@@ -205,10 +210,19 @@ fn a_worker_that_is_asked_to_stop_commits_what_it_has_and_the_next_goes_on() {
         worker.signal(name);
         assert_eq!(worker.wait(Duration::from_secs(20)), Some(0), "{}", worker.said());
     }
-    let mut impatient = feed.worker("all", None);
-    impatient.wait_for("active:", PATIENCE);
-    impatient.signal("INT");
-    impatient.signal("INT");
-    impatient.wait(Duration::from_secs(5));
-    crate::history::finish_and_check(&feed);
+    finish_and_check(&feed);
+}
+
+#[test]
+fn a_second_interrupt_ends_the_process_at_once() {
+    let Some(brokers) = bootstrap() else { return };
+    let feed = Feed::history(&brokers, 10);
+    // Nobody answers there: the first interrupt has something to wait for.
+    feed.edit(&format!("brokers = \"{brokers}\""), "brokers = \"127.0.0.1:1\"");
+    let mut worker = feed.worker("all", None);
+    worker.wait_for("waiting for a broker", PATIENCE);
+    worker.signal("INT");
+    worker.wait_for("stopping:", PATIENCE);
+    worker.signal("INT");
+    assert_eq!(worker.wait(Duration::from_secs(5)), Some(130), "{}", worker.said());
 }

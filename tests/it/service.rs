@@ -213,12 +213,6 @@ impl Worker {
         true
     }
 
-    /// Waits until it has said something or ended.
-    #[track_caller]
-    pub(crate) fn wait_for_or_end(&mut self, text: &str, at_most: Duration) {
-        let _ = self.comes_to(text, at_most);
-    }
-
     /// Waits a moment; gives its exit code if it has ended by itself.
     pub(crate) fn wait_a_moment(&mut self) -> Option<i32> {
         std::thread::sleep(Duration::from_millis(100));
