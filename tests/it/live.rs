@@ -47,6 +47,13 @@ impl Live {
         Self { feed, ends }
     }
 
+    /// Waits until so many seconds after the end of the last window, or before it.
+    pub(crate) fn wait_for_end_and(&self, secs: i64) {
+        while SystemClock.now() < self.ends + SignedDuration::from_secs(secs) {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
     /// Sends taps that happen now, to any partition, until the last window is over; then writes down what was sent.
     pub(crate) fn produce(&self, done: &AtomicBool) {
         let producer: ThreadedProducer<DefaultProducerContext> = ClientConfig::new()

@@ -59,7 +59,7 @@ fn an_open_transaction_of_a_dead_worker_only_costs_time() {
 fn whoever_is_killed_at_random_moments_leaves_each_window_released_once() {
     let Some(brokers) = bootstrap() else { return };
     let is_long = std::env::var("TAPVEIL_LONG").as_deref() == Ok("1");
-    let (n_lanes, kills_a_lane) = if is_long { (5, 200) } else { (5, 8) };
+    let (n_lanes, kills_a_lane) = if is_long { (8, 125) } else { (8, 5) };
     let seed = number_from_env("TAPVEIL_SEED").unwrap_or(20_151_109);
     println!("seed {seed} (TAPVEIL_SEED)");
     std::thread::scope(|scope| {

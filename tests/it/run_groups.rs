@@ -63,6 +63,50 @@ fn come_and_go(brokers: &str, protocol: &str, seed: u64) {
 }
 
 #[test]
+fn workers_that_die_before_their_first_flush_or_sleep_over_a_deadline_lose_no_tap() {
+    let Some(brokers) = bootstrap() else { return };
+    std::thread::scope(|scope| {
+        scope.spawn(|| die_before_the_first_flush(&brokers));
+        scope.spawn(|| sleep_over_the_deadline(&brokers));
+    });
+}
+
+/// What it read last is not the end of its partitions any more when it wakes up; the taps that came meanwhile are in time.
+fn sleep_over_the_deadline(brokers: &str) {
+    let live = Live::new(brokers);
+    let feed = &live.feed;
+    feed.append("[kafka.properties]\n\"session.timeout.ms\" = \"45000\"\n");
+    let mut release = feed.worker("release", None);
+    let mut ingest = feed.worker("ingest", None);
+    std::thread::scope(|scope| {
+        scope.spawn(|| live.produce(&AtomicBool::new(false)));
+        live.wait_for_end_and(-2);
+        ingest.signal("STOP");
+        wait_until_stopped(&mut ingest);
+    });
+    live.wait_for_end_and(8);
+    ingest.signal("CONT");
+    assert_eq!(release.wait(PATIENCE), Some(0), "{}", release.said());
+    check(feed, 40_000_000);
+}
+
+/// Nobody has committed its partitions when the others have sealed theirs; somebody takes them over only then, mostly
+/// after the first deadline.
+fn die_before_the_first_flush(brokers: &str) {
+    let live = Live::new(brokers);
+    let feed = &live.feed;
+    feed.append("[kafka.properties]\n\"session.timeout.ms\" = \"45000\"\n");
+    let mut release = feed.worker("release", None);
+    let _ingest = feed.worker("ingest", None);
+    let mut dies = feed.worker("ingest", Some("ingest.parcels"));
+    wait_for_members(feed, &feed.name, 2, &[]);
+    live.produce(&AtomicBool::new(false));
+    assert_eq!(dies.wait(PATIENCE), None, "{}", dies.said());
+    assert_eq!(release.wait(PATIENCE), Some(0), "{}", release.said());
+    check(feed, 40_000_000);
+}
+
+#[test]
 fn a_standby_takes_over_when_the_active_release_worker_dies() {
     let Some(brokers) = bootstrap() else { return };
     let feed = week(&brokers, 500);
