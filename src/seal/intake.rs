@@ -175,23 +175,72 @@ pub struct Sealing {
 }
 
 /// What a commit remembers of a partition beside its position.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Remembered {
     /// Sealed up to and with this window.
     pub sealed_through: Option<WindowId>,
     /// Greatest event time, for closing by watermark.
     pub greatest_event: Option<Timestamp>,
+    /// How the topic grew.
+    pub growth: Growth,
+}
+
+/// With how many partitions windows were sealed: each larger count, with the last window sealed before it.
+///
+/// Who waits for a window waits for as many partitions as any marker counts. A partition that nobody read when the others
+/// sealed a window must still seal it if they counted it; this tells where it begins.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Growth(Vec<(u32, Option<WindowId>)>);
+
+impl Growth {
+    /// The same after windows are sealed with this count, the first of them after `before`.
+    pub fn sealed(&self, n_partitions: u32, before: Option<WindowId>) -> Self {
+        let mut grown = self.clone();
+        if grown.0.last().is_none_or(|(count, _)| *count < n_partitions) {
+            grown.0.push((n_partitions, before));
+        }
+        grown
+    }
+
+    /// Of the windows sealed through this one, the last that does not wait for a partition.
+    pub fn without(&self, partition: u32, sealed_through: Option<WindowId>) -> Option<WindowId> {
+        let counted = self.0.iter().find(|(count, _)| *count > partition);
+        counted.map_or(sealed_through, |(_, before)| *before)
+    }
+
+    fn to_text(&self) -> String {
+        let number = |window: Option<WindowId>| {
+            window.map_or(String::new(), |window| window.number().to_string())
+        };
+        let steps: Vec<String> =
+            self.0.iter().map(|(count, before)| format!("{count}:{}", number(*before))).collect();
+        steps.join(",")
+    }
+
+    fn from_text(text: &str) -> Option<Self> {
+        let step = |step: &str| {
+            let (count, before) = step.split_once(':')?;
+            let before = match before {
+                "" => None,
+                digits => Some(WindowId::new(digits.parse().ok()?)),
+            };
+            Some((count.parse().ok()?, before))
+        };
+        let steps = text.split(',').filter(|step| !step.is_empty()).map(step);
+        steps.collect::<Option<Vec<_>>>().map(Self)
+    }
 }
 
 impl Remembered {
     /// As it stands in a commit's metadata.
-    pub fn to_text(self) -> String {
+    pub fn to_text(&self) -> String {
         let number =
             |number: Option<i64>| number.map_or("-".to_owned(), |number| number.to_string());
         format!(
-            "tapveil1 {} {}",
+            "tapveil1 {} {} {}",
             number(self.sealed_through.map(WindowId::number)),
             number(self.greatest_event.map(Timestamp::as_millisecond)),
+            self.growth.to_text(),
         )
     }
 
@@ -210,7 +259,8 @@ impl Remembered {
             None => None,
             Some(millis) => Some(Timestamp::from_millisecond(millis).ok()?),
         };
-        Some(Self { sealed_through: sealed.map(WindowId::new), greatest_event })
+        let growth = Growth::from_text(words.next().unwrap_or_default())?;
+        Some(Self { sealed_through: sealed.map(WindowId::new), greatest_event, growth })
     }
 }
 
@@ -283,10 +333,26 @@ mod tests {
         let event = Some(at("2015-11-09T12:00:00.5Z"));
         for remembered in [
             Remembered::default(),
-            Remembered { sealed_through: Some(WindowId::new(-4)), greatest_event: event },
+            Remembered {
+                sealed_through: Some(WindowId::new(-4)),
+                greatest_event: event,
+                growth: Growth::default().sealed(4, None).sealed(5, Some(WindowId::new(-5))),
+            },
         ] {
             assert_eq!(Remembered::from_text(&remembered.to_text()), Some(remembered));
         }
         assert_eq!(Remembered::from_text("somebody else's"), None);
+    }
+
+    #[test]
+    fn a_partition_begins_at_the_first_window_that_counts_it() {
+        let window = |number| Some(WindowId::new(number));
+        let growth = Growth::default().sealed(4, None).sealed(4, window(7));
+        assert_eq!(growth.without(4, window(9)), window(9), "nobody waits for it");
+        assert_eq!(growth.without(3, window(9)), None, "it was counted from the start");
+        let growth = growth.sealed(6, window(9)).sealed(8, window(12));
+        assert_eq!(growth.without(5, window(20)), window(9));
+        assert_eq!(growth.without(7, window(20)), window(12));
+        assert_eq!(growth.without(8, window(20)), window(20));
     }
 }

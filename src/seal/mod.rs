@@ -13,7 +13,7 @@ mod segment;
 
 pub use assembly::{Assembly, AssemblyError};
 pub use close::{Arrival, Closing, Finished, PartitionSeals, Watermark};
-pub use intake::{Intake, Remembered, Rules, Sealing};
+pub use intake::{Growth, Intake, Remembered, Rules, Sealing};
 pub use segment::{Nonce, Packer, Parcel, ParcelError};
 
 use std::fmt;

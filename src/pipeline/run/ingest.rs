@@ -23,7 +23,8 @@ use crate::ingest::Decoder;
 use crate::kafka::{self, Inside, TransactionError, Transactions, Watcher, send};
 use crate::model::{Counts, Reject};
 use crate::seal::{
-    Closing, Finished, Intake, Nonce, Packer, PartitionSeals, Remembered, Rules, Sealing, Watermark,
+    Closing, Finished, Growth, Intake, Nonce, Packer, PartitionSeals, Remembered, Rules, Sealing,
+    Watermark,
 };
 use crate::window::Arrival;
 
@@ -42,8 +43,23 @@ struct Owned {
     position: i64,
     /// Where the last commit stands.
     committed: i64,
+    /// With how many partitions its windows were sealed, as committed.
+    growth: Growth,
     rejects: Vec<(i64, Reject)>,
     counts: Counts,
+}
+
+impl Owned {
+    /// Its growth once these windows are sealed with this count.
+    fn growth_after(&self, due: &[Sealing], n_partitions: i32) -> Growth {
+        match due.is_empty() {
+            true => self.growth.clone(),
+            false => self.growth.sealed(
+                u32::try_from(n_partitions).unwrap_or_default(),
+                self.intake.seals().last(),
+            ),
+        }
+    }
 }
 
 /// The ingest worker while it is a member of the group.
@@ -187,7 +203,7 @@ impl<'a> Ingest<'a> {
         remembered: &BTreeMap<i32, (Offset, Option<Remembered>)>,
     ) -> Result<i64, Error> {
         let (position, memory) = match remembered.get(&partition) {
-            Some((Offset::Offset(offset), Some(memory))) => (*offset, *memory),
+            Some((Offset::Offset(offset), Some(memory))) => (*offset, memory.clone()),
             _ => self.first_time(partition, remembered)?,
         };
         let seals = PartitionSeals::through(memory.sealed_through);
@@ -195,6 +211,7 @@ impl<'a> Ingest<'a> {
             intake: Intake::new(&self.rules, seals, memory.greatest_event),
             position,
             committed: position,
+            growth: memory.growth,
             rejects: Vec::new(),
             counts: Counts::default(),
         };
@@ -202,7 +219,8 @@ impl<'a> Ingest<'a> {
         Ok(position)
     }
 
-    /// Nobody has committed here. A partition that was added starts where the others are sealed; a feed whose every
+    /// Nobody has committed here. A partition that was added starts with the first window that the others sealed with
+    /// it in mind, or where they are now; a feed whose every
     /// position is gone after windows were released is the operator's to decide.
     fn first_time(
         &self,
@@ -215,12 +233,15 @@ impl<'a> Ingest<'a> {
         if others.is_empty() && self.plan.was_settled {
             return Err(Error::PositionsExpired { topic: topic.to_owned() });
         }
-        let sealed_through = others.iter().map(|memory| memory.sealed_through).min().flatten();
+        let number = u32::try_from(partition).unwrap_or_default();
+        let bound = |memory: &&Remembered| memory.growth.without(number, memory.sealed_through);
+        let sealed_through = others.iter().map(bound).min().flatten();
         let (low, _) = self
             .ends
             .fetch_watermarks(topic, partition, ANSWER)
             .map_err(|error| self.group.explain(error))?;
-        Ok((low, Remembered { sealed_through, greatest_event: None }))
+        let growth = Growth::default();
+        Ok((low, Remembered { sealed_through, greatest_event: None, growth }))
     }
 
     fn n_partitions(&self) -> Result<i32, Error> {
@@ -350,6 +371,7 @@ impl<'a> Ingest<'a> {
         crash_point("ingest.committed");
         for (partition, due) in &sealing {
             let Some(owned) = self.owned.get_mut(partition) else { continue };
+            owned.growth = owned.growth_after(due, n_partitions);
             owned.intake.committed(due.last().map(|sealing| sealing.window));
             owned.committed = owned.position;
             owned.rejects.clear();
@@ -405,7 +427,7 @@ impl<'a> Ingest<'a> {
                 send(producer, &topics.rejects, None, reject.to_string().as_bytes(), None)?;
             }
         }
-        self.send_positions(producer, sealing)
+        self.send_positions(producer, sealing, n_partitions)
     }
 
     /// Fresh metadata first, then the look at what is ours, then the offsets: an old generation is refused by the
@@ -414,6 +436,7 @@ impl<'a> Ingest<'a> {
         &self,
         producer: &ThreadedProducer<Watcher>,
         sealing: &BTreeMap<i32, Vec<Sealing>>,
+        n_partitions: i32,
     ) -> Result<(), Inside> {
         let metadata = self.group.consumer().group_metadata().ok_or(Inside::Lost)?;
         if !self.group.owns(sealing.keys().copied()) {
@@ -423,8 +446,11 @@ impl<'a> Ingest<'a> {
         for (&partition, due) in sealing {
             let owned = &self.owned[&partition];
             let last = due.last().map(|one| one.window).max(owned.intake.seals().last());
-            let remembered =
-                Remembered { sealed_through: last, greatest_event: owned.intake.greatest_event() };
+            let remembered = Remembered {
+                sealed_through: last,
+                greatest_event: owned.intake.greatest_event(),
+                growth: owned.growth_after(due, n_partitions),
+            };
             let mut one = positions.add_partition(self.group.topic(), partition);
             one.set_offset(Offset::Offset(owned.position))?;
             one.set_metadata(remembered.to_text());
