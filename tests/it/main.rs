@@ -11,5 +11,12 @@ mod cli;
 mod refusals;
 mod disk;
 mod kill;
+mod live;
 mod real;
 mod run;
+mod run_closing;
+mod run_oddities;
+#[cfg(feature = "tls")]
+mod run_secure;
+mod run_brokers;
+mod run_foreign;

@@ -71,10 +71,10 @@ impl Feed {
         run(arguments.iter().chain(with.iter()))
     }
 
-    /// Plays the city's taps into the topic.
+    /// Plays the city's taps into the topic, in order of time: progress of time is what closes windows.
     pub(crate) fn replay(&self) {
         let taps = self.taps();
-        self.command(["replay", "--taps", taps.to_str().unwrap()]).code(0);
+        self.command(["replay", "--by-time", "--taps", taps.to_str().unwrap()]).code(0);
     }
 
     /// The service's ledger.
@@ -84,9 +84,14 @@ impl Feed {
 
     /// Starts a worker; its words go to a file.
     pub(crate) fn worker(&self, role: &str, crash_at: Option<&str>) -> Worker {
+        self.worker_of(&self.config(), role, crash_at)
+    }
+
+    /// The same with another configuration.
+    pub(crate) fn worker_of(&self, config: &Path, role: &str, crash_at: Option<&str>) -> Worker {
         let log = self.path(&unique("worker.log"));
         let mut command = program();
-        command.args(["run", "--role", role, "-c"]).arg(self.config());
+        command.args(["run", "--role", role, "-c"]).arg(config);
         if let Some(point) = crash_at {
             command.env("TAPVEIL_CRASH_AT", point);
         }
