@@ -18,3 +18,9 @@ mod run_crash;
 mod live;
 mod run_groups;
 mod run_way;
+mod arrivals;
+mod run_closing;
+mod run_oddities;
+#[cfg(feature = "tls")]
+mod run_secure;
+mod run_foreign;

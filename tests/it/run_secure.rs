@@ -7,8 +7,8 @@ use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::client::DefaultClientContext;
 
+use crate::arrivals::PATIENCE;
 use crate::broker::Own;
-use crate::live::PATIENCE;
 use crate::service::{Feed, assert_same_paths, batches};
 use crate::support::run;
 

@@ -76,10 +76,10 @@ impl Feed {
         run(arguments.iter().chain(with.iter()))
     }
 
-    /// Plays the city's taps into the topic.
+    /// Plays the city's taps into the topic, in order of time: progress of time is what closes windows.
     pub(crate) fn replay(&self) {
         let taps = self.taps();
-        self.command(["replay", "--taps", taps.to_str().unwrap()]).code(0);
+        self.command(["replay", "--by-time", "--taps", taps.to_str().unwrap()]).code(0);
     }
 
     /// The service's ledger.
@@ -91,6 +91,11 @@ impl Feed {
     pub(crate) fn worker(&self, role: &str, crash_at: Option<&str>) -> Worker {
         let crash = crash_at.map(|point| ("TAPVEIL_CRASH_AT", point));
         self.worker_with(role, &self.config(), crash)
+    }
+
+    /// The same with another configuration.
+    pub(crate) fn worker_of(&self, config: &Path, role: &str, crash_at: Option<&str>) -> Worker {
+        self.worker_with(role, config, crash_at.map(|point| ("TAPVEIL_CRASH_AT", point)))
     }
 
     /// Starts a worker with a configuration and a variable of its environment.
