@@ -38,6 +38,24 @@ pub enum Inside {
     Lost,
 }
 
+impl Inside {
+    /// Why positions were not taken. Where the group has gone on, trying the same again without a poll in between would get
+    /// the same answer until patience ends.
+    pub fn of_positions(error: KafkaError) -> Self {
+        use RDKafkaErrorCode::{
+            FencedMemberEpoch, IllegalGeneration, RebalanceInProgress, StaleMemberEpoch,
+            UnknownMemberId,
+        };
+        match error.rdkafka_error_code() {
+            Some(
+                UnknownMemberId | IllegalGeneration | RebalanceInProgress | FencedMemberEpoch
+                | StaleMemberEpoch,
+            ) => Self::Lost,
+            _ => Self::Kafka(error),
+        }
+    }
+}
+
 impl From<KafkaError> for Inside {
     fn from(error: KafkaError) -> Self {
         Self::Kafka(error)

@@ -430,7 +430,8 @@ impl<'a> Ingest<'a> {
             one.set_offset(Offset::Offset(owned.position))?;
             one.set_metadata(remembered.to_text());
         }
-        producer.send_offsets_to_transaction(&positions, &metadata, ANSWER)?;
+        let sent = producer.send_offsets_to_transaction(&positions, &metadata, ANSWER);
+        sent.map_err(Inside::of_positions)?;
         crash_point("ingest.offsets");
         Ok(())
     }

@@ -411,7 +411,8 @@ fn send_position(
     let mut one = positions.add_partition(group.topic(), PARTITION);
     one.set_offset(Offset::Offset(position))?;
     one.set_metadata(mark.to_text());
-    producer.send_offsets_to_transaction(&positions, &metadata, ANSWER)?;
+    let sent = producer.send_offsets_to_transaction(&positions, &metadata, ANSWER);
+    sent.map_err(Inside::of_positions)?;
     crash_point("release.offsets");
     Ok(())
 }
