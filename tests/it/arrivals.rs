@@ -12,6 +12,7 @@ use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::message::Message;
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
+use tapveil::clock::{Clock, SystemClock};
 use tapveil::config;
 use tapveil::ledger::Journal;
 use tapveil::model::{Calendar, Window, WindowId};
@@ -47,7 +48,7 @@ impl Live {
     /// Windows of a minute, from the last whole one on. The grace is chosen so that this first one closes soon.
     pub(crate) fn new(brokers: &str) -> Self {
         let feed = Feed::history(brokers, 20);
-        let now = Timestamp::now().as_second();
+        let now = now().as_second();
         let end = Timestamp::from_second(now - now % 60).unwrap();
         let from = (end - SignedDuration::from_secs(60)).strftime("%Y-%m-%dT%H:%M");
         let grace = SignedDuration::from_secs(now % 60) + LEAD;
@@ -245,7 +246,7 @@ impl Live {
         let (ledger, other) =
             (self.feed.path("city/other.ledger"), self.feed.path("city/other.toml"));
         fs::remove_file(&ledger).ok();
-        Journal::create(&ledger, &settings.secret.ledger_key(), Timestamp::now()).unwrap();
+        Journal::create(&ledger, &settings.secret.ledger_key(), now()).unwrap();
         let text = fs::read_to_string(self.feed.config()).unwrap();
         fs::write(&other, text.replace("tapveil.ledger", "other.ledger")).unwrap();
         let local = |at: Timestamp| at.strftime("%Y-%m-%dT%H:%M:%S").to_string();
@@ -282,7 +283,7 @@ impl Live {
     /// Sleeps until so long before or after this window's deadline.
     pub(crate) fn sleep_until(&self, window: &Window, secs: i64) {
         let moment = window.end() + self.grace + SignedDuration::from_secs(secs);
-        let wait = moment.duration_since(Timestamp::now());
+        let wait = moment.duration_since(now());
         if let Ok(wait) = Duration::try_from(wait) {
             std::thread::sleep(wait);
         }
@@ -299,4 +300,9 @@ impl Live {
         self.sleep_until(window, 0);
         std::thread::sleep(SETTLES);
     }
+}
+
+/// What time it is.
+pub(crate) fn now() -> Timestamp {
+    SystemClock.now()
 }

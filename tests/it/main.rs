@@ -23,4 +23,5 @@ mod run_closing;
 mod run_oddities;
 #[cfg(feature = "tls")]
 mod run_secure;
+mod run_brokers;
 mod run_foreign;

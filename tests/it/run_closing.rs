@@ -1,14 +1,16 @@
 //! Closing by arrival, on a real broker: each tap is judged alone, whoever sleeps, lags or lies.
 
+use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use rdkafka::ClientConfig;
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 
-use crate::arrivals::{Live, PATIENCE};
+use crate::arrivals::{Live, PATIENCE, now};
 use crate::broker::{bootstrap, unique};
-use crate::service::Worker;
+use crate::service::{Feed, Worker};
 
 const ALL: [i32; 4] = [0, 1, 2, 3];
 
@@ -24,9 +26,9 @@ fn taps_after_the_deadline_are_late_and_nothing_bad_stops_the_feed() {
     let live = Live::new(&brokers);
     let (mut worker, first) = live.open();
     live.crowd("early", &first, &ALL);
-    let now = Timestamp::now();
+    let sent = now();
     let inside = first.start() + SignedDuration::from_secs(1);
-    live.send(0, live.tap("ahead", 1, now + SignedDuration::from_secs(900)).as_bytes());
+    live.send(0, live.tap("ahead", 1, sent + SignedDuration::from_secs(900)).as_bytes());
     for garbage in [&b""[..], b"\xff\x00\xfe\x01", b"no tap at all", b"c,L1-01,", &[b'x'; 900_000]]
     {
         live.send(1, garbage);
@@ -171,4 +173,13 @@ fn a_partition_added_between_deadline_and_sealing_holds_nothing_for_long() {
     live.released(&mut worker, &first);
     stop(worker);
     live.assert_windows(&first, &first);
+}
+
+#[test]
+fn the_live_configuration_of_the_readme_is_good() {
+    let feed = Feed::history("127.0.0.1:1", 20);
+    let ready = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/live.toml");
+    fs::copy(ready, feed.config()).unwrap();
+    let checked = feed.command(["check"]).code(0);
+    assert!(checked.out.contains("the configuration is good"), "{}", checked.out);
 }

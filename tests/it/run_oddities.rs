@@ -3,7 +3,6 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
 use rdkafka::admin::{
     AdminClient, AdminOptions, AlterConfig, NewTopic, ResourceSpecifier, TopicReplication,
 };
@@ -13,7 +12,7 @@ use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 use tapveil::ledger::Journal;
 use tapveil::secret::Secret;
 
-use crate::arrivals::{Live, PATIENCE};
+use crate::arrivals::{Live, PATIENCE, now};
 use crate::broker::bootstrap;
 use crate::service::Feed;
 
@@ -108,7 +107,7 @@ fn replace_secret(feed: &Feed) {
     fs::write(&secret, &bytes).unwrap();
     fs::remove_file(&ledger).unwrap();
     let key = Secret::from_bytes(&bytes).unwrap().ledger_key();
-    Journal::create(&ledger, &key, Timestamp::now()).unwrap();
+    Journal::create(&ledger, &key, now()).unwrap();
 }
 
 #[test]
