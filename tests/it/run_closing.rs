@@ -9,7 +9,7 @@ use rdkafka::ClientConfig;
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 
 use crate::arrivals::{Live, PATIENCE, now};
-use crate::broker::{bootstrap, unique};
+use crate::broker::{bootstrap, is_long, unique};
 use crate::service::{Feed, Worker};
 
 const ALL: [i32; 4] = [0, 1, 2, 3];
@@ -141,6 +141,9 @@ fn an_open_transaction_on_the_feed_holds_its_window_until_it_is_decided() {
 
 #[test]
 fn a_partition_added_in_time_is_waited_for_and_one_added_later_is_not() {
+    if !is_long("partitions that are added") {
+        return;
+    }
     let Some(brokers) = bootstrap() else { return };
     let live = Live::new(&brokers);
     // Otherwise the group hears of new partitions every five minutes.
