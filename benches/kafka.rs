@@ -80,7 +80,7 @@ fn feed(dir: &Path, brokers: &str) -> (String, SocketAddr) {
         .map(|topic| format!("{topic} = \"{name}.{topic}\""))
         .join(", ");
     let more = format!(
-        "[kafka]\nbrokers = \"{brokers}\"\ngroup = \"{name}\"\nflush = \"1s\"\ntopics = {{ {topics} }}\n[http]\nlisten = \"{listen}\"\n"
+        "[kafka]\nbrokers = \"{brokers}\"\ngroup = \"{name}\"\ninstance = \"bench\"\nflush = \"1s\"\ntopics = {{ {topics} }}\n[http]\nlisten = \"{listen}\"\n"
     );
     fs::write(&config, text + &more).unwrap();
     (config.to_str().unwrap().to_owned(), listen)
