@@ -7,7 +7,7 @@ use rdkafka::ClientContext;
 use rdkafka::TopicPartitionList;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext, RebalanceProtocol};
-use rdkafka::error::KafkaError;
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::types::RDKafkaRespErr;
 
 use crate::kafka::{Error, Protocol, Settings, Watcher, explain};
@@ -128,6 +128,26 @@ impl Group {
     /// An error with its true reason.
     pub(super) fn explain(&self, error: KafkaError) -> Error {
         explain(&self.consumer.context().watcher, error)
+    }
+
+    /// Errors that pass are borne; input that vanished is not.
+    pub(super) fn bear(&self, error: KafkaError) -> Result<(), super::Error> {
+        match error.rdkafka_error_code() {
+            Some(RDKafkaErrorCode::AutoOffsetReset | RDKafkaErrorCode::OffsetOutOfRange) => {
+                Err(super::Error::Vanished { topic: self.topic.clone() })
+            }
+            Some(
+                RDKafkaErrorCode::UnknownTopicOrPartition
+                | RDKafkaErrorCode::UnknownTopic
+                | RDKafkaErrorCode::UnknownPartition,
+            ) => Err(super::Error::NoTopic(self.topic.clone())),
+            Some(
+                RDKafkaErrorCode::TopicAuthorizationFailed
+                | RDKafkaErrorCode::GroupAuthorizationFailed
+                | RDKafkaErrorCode::Fatal,
+            ) => Err(self.explain(error).into()),
+            _ => Ok(()),
+        }
     }
 
     /// Starts reading partitions at positions.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 use rdkafka::consumer::{BaseConsumer, Consumer};
-use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::error::KafkaError;
 use rdkafka::message::{BorrowedMessage, Message, Timestamp as Stamped};
 use rdkafka::{Offset, TopicPartitionList};
 
@@ -131,33 +131,13 @@ impl<'a> Ingest<'a> {
                     }
                 }
                 Some(Err(KafkaError::PartitionEOF(_))) => {}
-                Some(Err(error)) => self.bear(error)?,
+                Some(Err(error)) => self.group.bear(error)?,
             }
             if n_ready.is_multiple_of(256) && began.elapsed() >= span {
                 return Ok(());
             }
         }
         Ok(())
-    }
-
-    /// Errors that pass are borne; input that vanished is not.
-    fn bear(&self, error: KafkaError) -> Result<(), Error> {
-        match error.rdkafka_error_code() {
-            Some(RDKafkaErrorCode::AutoOffsetReset | RDKafkaErrorCode::OffsetOutOfRange) => {
-                Err(Error::Vanished { topic: self.group.topic().to_owned() })
-            }
-            Some(
-                RDKafkaErrorCode::UnknownTopicOrPartition
-                | RDKafkaErrorCode::UnknownTopic
-                | RDKafkaErrorCode::UnknownPartition,
-            ) => Err(Error::NoTopic(self.group.topic().to_owned())),
-            Some(
-                RDKafkaErrorCode::TopicAuthorizationFailed
-                | RDKafkaErrorCode::GroupAuthorizationFailed
-                | RDKafkaErrorCode::Fatal,
-            ) => Err(self.group.explain(error).into()),
-            _ => Ok(()),
-        }
     }
 
     /// Takes up what the group gave, and drops what it took away.

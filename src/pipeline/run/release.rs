@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 use rdkafka::consumer::Consumer;
-use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::error::KafkaError;
 use rdkafka::message::Message;
 use rdkafka::producer::ThreadedProducer;
 use rdkafka::{Offset, TopicPartitionList};
@@ -99,29 +99,10 @@ impl<'a> Releaser<'a> {
                     )?;
                 }
                 Some(Err(KafkaError::PartitionEOF(_))) => return Ok(()),
-                Some(Err(error)) => self.bear(error)?,
+                Some(Err(error)) => self.group.bear(error)?,
             }
         }
         Ok(())
-    }
-
-    fn bear(&self, error: KafkaError) -> Result<(), Error> {
-        match error.rdkafka_error_code() {
-            Some(RDKafkaErrorCode::AutoOffsetReset | RDKafkaErrorCode::OffsetOutOfRange) => {
-                Err(Error::Vanished { topic: self.group.topic().to_owned() })
-            }
-            Some(
-                RDKafkaErrorCode::UnknownTopicOrPartition
-                | RDKafkaErrorCode::UnknownTopic
-                | RDKafkaErrorCode::UnknownPartition,
-            ) => Err(Error::NoTopic(self.group.topic().to_owned())),
-            Some(
-                RDKafkaErrorCode::TopicAuthorizationFailed
-                | RDKafkaErrorCode::GroupAuthorizationFailed
-                | RDKafkaErrorCode::Fatal,
-            ) => Err(self.group.explain(error).into()),
-            _ => Ok(()),
-        }
     }
 
     fn follow_group(&mut self) -> Result<(), Error> {
