@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 use super::failure::say;
 use super::{ConfigArgument, Failure};
 use crate::config::{self, Settings};
-use crate::engine::ShareFact;
-use crate::engine::safepath::Share;
+use crate::engine::{Outlook, ShareFact};
 use crate::kafka;
 use crate::ledger::{Journal, Tail};
 
@@ -24,19 +23,15 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let settings = config::load(&arguments.config.config)?;
     let (book, tail) = Journal::inspect(&settings.ledger_file, &settings.secret.ledger_key())?;
-    let slots = settings.calendar.slots_nominal();
-    let shares =
-        settings.engine.shares(slots).expect("the configuration was checked with these slots");
-    let facts: Vec<ShareFact> = shares.iter().map(Share::fact).collect();
-    let growth = settings.engine.false_children(slots).expect("as above");
+    let outlook = settings.engine.outlook(settings.calendar.slots_nominal());
     match arguments.json {
-        true => say(&as_json(&settings, &facts, growth, book.spent().micro()).to_string()),
-        false => say_settings(&settings, &facts, growth, &format!("{}", book.spent()), tail),
+        true => say(&as_json(&settings, &outlook, book.spent().micro()).to_string()),
+        false => say_settings(&settings, &outlook, &book.spent().to_string(), tail),
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn say_settings(settings: &Settings, shares: &[ShareFact], growth: f64, spent: &str, tail: Tail) {
+fn say_settings(settings: &Settings, outlook: &Outlook, spent: &str, tail: Tail) {
     let engine = settings.engine.facts();
     let calendar = &settings.calendar;
     say(&format!("configuration  {}", settings.digest));
@@ -52,13 +47,7 @@ fn say_settings(settings: &Settings, shares: &[ShareFact], growth: f64, spent: &
     for (name, value) in &engine.parameters {
         say(&format!("  {name:<20} {value}"));
     }
-    say("budget split   every class of tree nodes, with its share of epsilon on a path");
-    say(&format!("  {:<38} {:>12} {:>14} {:>9}", "class", "share", "noise scale", "threshold"));
-    for fact in shares {
-        let ShareFact { class, share, scale, threshold } = fact;
-        say(&format!("  {class:<38} {share:>12} {scale:>14} {threshold:>9}"));
-    }
-    say(&format!("growth         {growth:.4} paths that noise makes up below every empty one"));
+    say_outlook(outlook);
     say(&format!("spent          epsilon {spent} so far, in {}", settings.ledger_file.display()));
     if let Some(kafka) = &settings.kafka {
         say_kafka(kafka);
@@ -72,6 +61,19 @@ fn say_settings(settings: &Settings, shares: &[ShareFact], growth: f64, spent: &
         say(&format!("warning: {warning}"));
     }
     say("the configuration is good");
+}
+
+fn say_outlook(outlook: &Outlook) {
+    if !outlook.shares.is_empty() {
+        say("budget split   every class of tree nodes, with its share of epsilon on a path");
+        say(&format!("  {:<38} {:>12} {:>14} {:>9}", "class", "share", "noise scale", "threshold"));
+    }
+    for ShareFact { class, share, scale, threshold } in &outlook.shares {
+        say(&format!("  {class:<38} {share:>12} {scale:>14} {threshold:>9}"));
+    }
+    if let Some(growth) = outlook.false_children {
+        say(&format!("growth         {growth:.4} paths that noise makes up below every empty one"));
+    }
 }
 
 fn say_kafka(settings: &kafka::Settings) {
@@ -111,7 +113,7 @@ fn kafka_as_json(settings: &kafka::Settings) -> Value {
     })
 }
 
-fn as_json(settings: &Settings, shares: &[ShareFact], growth: f64, spent_micro: u64) -> Value {
+fn as_json(settings: &Settings, outlook: &Outlook, spent_micro: u64) -> Value {
     let engine = settings.engine.facts();
     let parameters: serde_json::Map<String, Value> =
         engine.parameters.into_iter().map(|(name, value)| (name, json!(value))).collect();
@@ -120,8 +122,8 @@ fn as_json(settings: &Settings, shares: &[ShareFact], growth: f64, spent_micro: 
         "slots": settings.calendar.slots_nominal(),
         "stations": settings.stations.len(),
         "engine": { "name": engine.name, "version": engine.version, "parameters": parameters },
-        "shares": shares,
-        "false_children_per_empty_node": growth,
+        "shares": outlook.shares,
+        "false_children_per_empty_node": outlook.false_children,
         "spent_micro": spent_micro,
         "kafka": settings.kafka.as_ref().map(kafka_as_json),
         "warnings": settings.warnings.iter().map(ToString::to_string).collect::<Vec<_>>(),

@@ -17,7 +17,7 @@ use super::live_check::{Live, live};
 use super::meaning::{digest, warnings};
 use super::reader::{self, Reader};
 use super::{DEFAULTS, ReleaseWords, Settings};
-use crate::engine::safepath::SafePath;
+use crate::engine::Engine;
 use crate::ingest::{self, Fields, Format};
 use crate::kafka;
 use crate::ledger::{self, Horizon, Repeat};
@@ -48,7 +48,7 @@ struct Parts {
     gate: Option<Gate>,
     max_length: Option<NonZeroU32>,
     span: Option<Span>,
-    engine: Option<Arc<SafePath>>,
+    engine: Option<Arc<dyn Engine>>,
     budget: Option<ledger::Settings>,
     release: Option<ReleaseWords>,
     kafka: Option<kafka::Settings>,
@@ -70,7 +70,7 @@ impl Parts {
         let engine = engine(reader, stations.as_ref(), calendar.as_ref(), max_length);
         let budget = budget(reader, calendar.as_ref());
         if let (Some(engine), Some(budget)) = (&engine, &budget) {
-            check_prices(reader, engine, budget);
+            check_prices(reader, engine.as_ref(), budget);
         }
         let release = release(reader);
         let kafka = kafka_check::kafka(reader, base);
@@ -97,8 +97,8 @@ impl Parts {
     fn assemble(self, reader: &Reader) -> Option<Settings> {
         let (secret, stations, calendar) = (self.secret?, self.stations?, self.calendar?);
         let (engine, (id, format, fields)) = (self.engine?, self.feed?);
-        let digest = digest(reader, &id, &stations, &engine);
-        let warnings = warnings(reader, &engine, &calendar);
+        let digest = digest(reader, &id, &stations, engine.as_ref());
+        let warnings = warnings(reader, engine.as_ref(), &calendar);
         let ingest = ingest::Settings {
             format,
             fields,

@@ -3,10 +3,10 @@
 use super::Warning;
 use super::keys::{Form, KEYS};
 use super::reader::{Reader, duration_secs};
-use crate::engine::safepath::{SafePath, expected_nodes};
+use crate::engine::{Engine, Outlook};
 use crate::model::{Calendar, Digest, MicroEpsilon, Stations};
 
-pub(super) fn warnings(reader: &Reader, engine: &SafePath, calendar: &Calendar) -> Vec<Warning> {
+pub(super) fn warnings(reader: &Reader, engine: &dyn Engine, calendar: &Calendar) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if reader.value("budget.lifetime").is_none() {
         warnings.push(Warning::NoLifetime);
@@ -17,14 +17,17 @@ pub(super) fn warnings(reader: &Reader, engine: &SafePath, calendar: &Calendar) 
     if reader.value("window.from").is_none() || reader.value("window.to").is_none() {
         warnings.push(Warning::NoRange);
     }
-    let settings = engine.settings();
-    if settings.epsilon > MicroEpsilon::new(10_000_000) {
-        warnings.push(Warning::LargeEpsilon(settings.epsilon.to_string()));
+    let epsilon = engine.price().epsilon();
+    if epsilon > MicroEpsilon::new(10_000_000) {
+        warnings.push(Warning::LargeEpsilon(epsilon.to_string()));
     }
-    if let Ok(false_children) = engine.false_children(calendar.slots_nominal())
+    if let Outlook {
+        false_children: Some(false_children),
+        expected_nodes: Some(expected_nodes),
+        ..
+    } = engine.outlook(calendar.slots_nominal())
         && false_children > 1.0
     {
-        let expected_nodes = expected_nodes(false_children, settings.height.get());
         warnings.push(Warning::Growth { false_children, expected_nodes });
     }
     warnings
@@ -32,7 +35,12 @@ pub(super) fn warnings(reader: &Reader, engine: &SafePath, calendar: &Calendar) 
 
 /// Everything that can change a release: feed, stations, taxonomies, window, engine and its revision. Not
 /// paths, addresses, words, or which windows exist.
-pub(super) fn digest(reader: &Reader, id: &str, stations: &Stations, engine: &SafePath) -> Digest {
+pub(super) fn digest(
+    reader: &Reader,
+    id: &str,
+    stations: &Stations,
+    engine: &dyn Engine,
+) -> Digest {
     let mut text = format!("feed.id = {id:?}\nstations = {}\n", stations.digest());
     for key in [
         "feed.format",

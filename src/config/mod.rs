@@ -13,6 +13,7 @@ mod keys;
 mod live_check;
 mod meaning;
 mod reader;
+mod tree_check;
 
 pub use live_check::Live;
 pub(crate) use reader::duration_secs;
@@ -20,7 +21,7 @@ pub(crate) use reader::duration_secs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::engine::safepath::SafePath;
+use crate::engine::Engine;
 use crate::model::{Calendar, Digest, Kind, Span, Stations};
 use crate::secret::Secret;
 use crate::{ingest, kafka, ledger, window};
@@ -44,7 +45,7 @@ pub struct Settings {
     /// How many taps of a card count.
     pub max_length: std::num::NonZeroU32,
     /// The engine.
-    pub engine: Arc<SafePath>,
+    pub engine: Arc<dyn Engine>,
     /// The caps.
     pub budget: ledger::Settings,
     /// The secret.

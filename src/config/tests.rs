@@ -65,8 +65,10 @@ fn a_minimal_configuration_loads_with_the_documented_defaults() {
     let settings = Feed::new().load(MINIMAL).unwrap();
     assert_eq!(settings.stations.len(), 4);
     assert_eq!((settings.calendar.length_secs(), settings.calendar.slots_nominal()), (86_400, 24));
-    assert_eq!(settings.engine.settings().epsilon.to_string(), "1.0");
-    assert_eq!((settings.max_length.get(), settings.engine.settings().height.get()), (12, 4));
+    assert_eq!(settings.engine.price().epsilon().to_string(), "1.0");
+    assert_eq!(settings.max_length.get(), 12);
+    let parameters = settings.engine.facts().parameters;
+    assert!(parameters.contains(&("height".to_owned(), "4".to_owned())), "{parameters:?}");
     assert_eq!(settings.budget.feed, "feed");
     assert!(settings.span.is_none());
     assert!(settings.ingest.local_zone.is_none(), "a zone that nobody wrote reads no local times");

@@ -6,11 +6,12 @@ use crate::seal::SealedWindow;
 use crate::secret::{NoiseKey, Secret};
 
 use super::{
-    Draft, Engine, EngineFacts, Error, ExpectedError, Guarantee, Release, Row, ShareFact,
+    Draft, Engine, EngineFacts, Error, ExpectedError, Guarantee, Outlook, Release, Row, ShareFact,
     UniverseFacts,
 };
 
 /// The engine. It promises nothing, whatever its manifest says.
+#[derive(Debug)]
 pub(crate) struct Fixture {
     /// What it releases.
     pub(crate) rows: Vec<Row>,
@@ -21,6 +22,21 @@ pub(crate) struct Fixture {
 }
 
 impl Engine for Fixture {
+    fn facts(&self) -> EngineFacts {
+        EngineFacts {
+            name: "fixture",
+            version: 1,
+            parameters: vec![
+                ("height".to_owned(), "4".to_owned()),
+                ("allocation".to_owned(), "even".to_owned()),
+            ],
+        }
+    }
+
+    fn outlook(&self, _: u32) -> Outlook {
+        Outlook::default()
+    }
+
     fn price(&self) -> Cost {
         Cost::differential(MicroEpsilon::new(1_000_000))
     }
@@ -49,14 +65,7 @@ impl Engine for Fixture {
                 unit: "one card's whole trajectory in one window".to_owned(),
                 neighbouring: "one card added or removed".to_owned(),
             },
-            engine: EngineFacts {
-                name: "fixture",
-                version: 1,
-                parameters: vec![
-                    ("height".to_owned(), "4".to_owned()),
-                    ("allocation".to_owned(), "even".to_owned()),
-                ],
-            },
+            engine: self.facts(),
             shares: vec![share("general", "1/3", 4), share("leaf", "2/3", 3)],
             universe: UniverseFacts {
                 stations_sha256: self.stations_sha256,

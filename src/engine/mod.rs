@@ -14,8 +14,11 @@ pub mod safepath;
 pub mod tree;
 
 pub use release::{
-    Draft, EngineFacts, ExpectedError, Guarantee, Release, ReleaseId, Row, ShareFact, UniverseFacts,
+    Draft, EngineFacts, ExpectedError, Guarantee, Outlook, Release, ReleaseId, Row, ShareFact,
+    UniverseFacts,
 };
+
+use std::fmt;
 
 use crate::ledger::Permit;
 use crate::model::{Cost, Kind, Window};
@@ -49,7 +52,13 @@ impl Error {
 }
 
 /// What turns a sealed window into a release.
-pub trait Engine: Send + Sync {
+pub trait Engine: Send + Sync + fmt::Debug {
+    /// Its name, revision and parameters: all that can change a release besides the window.
+    fn facts(&self) -> EngineFacts;
+
+    /// What this configuration means for a window with so many slots.
+    fn outlook(&self, n_slots: u32) -> Outlook;
+
     /// What one release costs: a number of the configuration, the same for every window.
     fn price(&self) -> Cost;
 

@@ -97,6 +97,17 @@ pub struct ExpectedError {
     pub false_children_per_empty_node: f64,
 }
 
+/// What an engine's configuration means before there is any data; for words and tables.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Outlook {
+    /// Every class of tree nodes with its share of the budget; empty for engines without one.
+    pub shares: Vec<ShareFact>,
+    /// Noise alone lets so many paths through below every empty one; `None` without noise.
+    pub false_children: Option<f64>,
+    /// Nodes of a tree of pure noise.
+    pub expected_nodes: Option<f64>,
+}
+
 /// Everything an engine says about a release before it is sealed into one.
 pub struct Draft {
     /// The rows, in any order.

@@ -10,7 +10,7 @@ use jiff::SignedDuration;
 use super::{Error, publish_settings};
 use crate::clock::Clock;
 use crate::config::Settings;
-use crate::engine::{Engine, ReleaseId};
+use crate::engine::ReleaseId;
 use crate::ingest::{Harvest, read_file};
 use crate::ledger::{Before, Journal, Ledger, Outcome, Refusal, Request};
 use crate::metrics::{Board, Metrics};

@@ -19,7 +19,8 @@ use std::sync::Arc;
 use super::noise::{Noise, NoiseSource};
 use super::tree::{self, Classes, Growth, Item, Splitter, Sprout};
 use super::{
-    Draft, Engine, EngineFacts, Error, ExpectedError, Guarantee, Release, Row, UniverseFacts,
+    Draft, Engine, EngineFacts, Error, ExpectedError, Guarantee, Outlook, Release, Row,
+    UniverseFacts,
 };
 use crate::ledger::Permit;
 use crate::model::{
@@ -203,8 +204,7 @@ impl SafePath {
         }
     }
 
-    /// The public facts about the engine.
-    pub fn facts(&self) -> EngineFacts {
+    fn parameters(&self) -> Vec<(String, String)> {
         let settings = &self.settings;
         let parameters = [
             ("epsilon", settings.epsilon.to_string()),
@@ -216,12 +216,26 @@ impl SafePath {
             ("taxonomy.locations", settings.places.to_string()),
             ("taxonomy.times", settings.times.to_string()),
         ];
-        let parameters = parameters.map(|(name, value)| (name.to_owned(), value)).to_vec();
-        EngineFacts { name: "safepath", version: REVISION, parameters }
+        parameters.map(|(name, value)| (name.to_owned(), value)).to_vec()
     }
 }
 
 impl Engine for SafePath {
+    fn facts(&self) -> EngineFacts {
+        EngineFacts { name: "safepath", version: REVISION, parameters: self.parameters() }
+    }
+
+    fn outlook(&self, n_slots: u32) -> Outlook {
+        let shares = self.shares(n_slots).unwrap_or_default();
+        let false_children = self.false_children(n_slots).ok();
+        Outlook {
+            shares: shares.iter().map(Share::fact).collect(),
+            false_children,
+            expected_nodes: false_children
+                .map(|per_node| expected_nodes(per_node, self.settings.height.get())),
+        }
+    }
+
     fn price(&self) -> Cost {
         Cost::differential(self.settings.epsilon)
     }

@@ -17,7 +17,7 @@ use super::crash::crash_point;
 use super::group::Group;
 use super::mark::{LedgerMark, send_position};
 use super::{Error, Service, Stop, first_window, packer};
-use crate::engine::{Engine, Release, ReleaseId};
+use crate::engine::{Release, ReleaseId};
 use crate::kafka::{self, Inside, Transactions, Watcher, send};
 use crate::ledger::kafka::{Line, TopicLedger};
 use crate::ledger::{Before, Ledger, Outcome, Permit, Request};
