@@ -48,7 +48,7 @@ pub(super) fn check_share(flag: &str, share: f64) -> Result<(), Failure> {
 pub(super) fn connected(path: &Path) -> Result<(Settings, kafka::Settings), Failure> {
     let settings = config::load(path)?;
     let kafka = settings.required_kafka(path)?.clone();
-    kafka::connect(&kafka, &mut |line| eprintln!("{line}"))?;
+    kafka::connect(&kafka, &mut |line| eprintln!("{line}"), &|| false)?;
     Ok((settings, kafka))
 }
 

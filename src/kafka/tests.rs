@@ -132,7 +132,8 @@ fn a_watcher_keeps_the_reason_that_explains_most() {
 fn nobody_at_the_address_is_said_in_time() {
     let began = std::time::Instant::now();
     let mut said = Vec::new();
-    let error = connect(&settings(Vec::new()), &mut |line| said.push(line.to_owned())).unwrap_err();
+    let error = connect(&settings(Vec::new()), &mut |line| said.push(line.to_owned()), &|| false)
+        .unwrap_err();
     assert!(began.elapsed() < Duration::from_secs(5));
     assert!(error.to_string().contains("Connection refused"), "{error}");
     assert_eq!(said.len(), 1, "{said:?}");

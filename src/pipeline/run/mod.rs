@@ -139,7 +139,9 @@ fn packer(settings: &Settings) -> Packer {
 
 /// Runs until it is stopped or cannot go on. A worker that was replaced joins again.
 pub fn run(service: &Service<'_>, stop: &Stop) -> Result<(), Error> {
-    kafka::connect(service.kafka, &mut |text| (service.say)(text))?;
+    if !kafka::connect(service.kafka, &mut |text| (service.say)(text), &|| stop.is_set())? {
+        return Ok(());
+    }
     let needs_arrival = matches!(service.settings.live.closing, Closing::Arrival { .. });
     let role = match service.role {
         Role::Ingest => kafka::topics::Role::Ingest,
@@ -369,6 +371,12 @@ impl Error {
             }
             Self::Assembly(_) | Self::LedgerShortened { .. } | Self::Changed { .. } => Kind::Broken,
         }
+    }
+
+    /// Whether a release did not stand its own check.
+    fn is_failed_check(&self) -> bool {
+        matches!(self, Self::Engine(_) | Self::Publish(_) | Self::Changed { .. })
+            && self.kind() == Kind::Broken
     }
 
     /// Whether another worker took over, so that joining again is right.
