@@ -48,17 +48,8 @@ impl Metrics {
     /// If two metrics share a name, which the first test would show.
     pub fn new(version: &str, commit: &str) -> Self {
         let registry = Registry::new();
-        let counter = |name: &str, help: &str| {
-            let counter = IntCounter::new(name, help).expect("a good name");
-            registry.register(Box::new(counter.clone())).expect("a name of its own");
-            counter
-        };
-        let counters = |name: &str, help: &str, label: &str| {
-            let counters =
-                IntCounterVec::new(Opts::new(name, help), &[label]).expect("a good name");
-            registry.register(Box::new(counters.clone())).expect("a name of its own");
-            counters
-        };
+        let counter = |name: &str, help: &str| counter(&registry, name, help);
+        let counters = |name: &str, help: &str, label: &str| counters(&registry, name, help, label);
         let gauge = |name: &str, help: &str| {
             let gauge = Gauge::new(name, help).expect("a good name");
             registry.register(Box::new(gauge.clone())).expect("a name of its own");
@@ -76,15 +67,17 @@ impl Metrics {
                 "tapveil_ingest_replayed_total",
                 "Records read and not committed before their partition moved on; whoever has it now reads them again.",
             ),
-            lag: partitions(
+            lag: gauges(
                 &registry,
                 "tapveil_ingest_lag_records",
                 "Records between the position and the end of the partition.",
+                "partition",
             ),
-            position: partitions(
+            position: gauges(
                 &registry,
                 "tapveil_ingest_position_timestamp_seconds",
                 "When the last record that was read had arrived at its broker.",
+                "partition",
             ),
             sealed: counter("tapveil_seal_windows_total", "Windows sealed."),
             engine_seconds: engine_seconds(&registry),
@@ -117,14 +110,19 @@ impl Metrics {
             left: gauge("tapveil_ledger_epsilon_left", "Budget left over the feed's life."),
             registry: registry.clone(),
         };
-        for reason in Reject::ALL {
-            metrics.rejects.with_label_values(&[reason.label()]);
-        }
-        for reason in WITHHELD {
-            metrics.withheld.with_label_values(&[reason]);
-        }
+        metrics.show_zeros();
         build_info(&registry, version, commit);
         metrics
+    }
+
+    /// What has not happened yet is shown as zero.
+    fn show_zeros(&self) {
+        for reason in Reject::ALL {
+            self.rejects.with_label_values(&[reason.label()]);
+        }
+        for reason in WITHHELD {
+            self.withheld.with_label_values(&[reason]);
+        }
     }
 
     /// What a file or a flush gave.
@@ -247,17 +245,8 @@ struct KafkaMetrics {
 
 impl KafkaMetrics {
     fn new(registry: &Registry) -> Self {
-        let counters = |name: &str, help: &str| {
-            let counters =
-                IntCounterVec::new(Opts::new(name, help), &["client"]).expect("a good name");
-            registry.register(Box::new(counters.clone())).expect("a name of its own");
-            counters
-        };
-        let gauges = |name: &str, help: &str| {
-            let gauges = IntGaugeVec::new(Opts::new(name, help), &["client"]).expect("a good name");
-            registry.register(Box::new(gauges.clone())).expect("a name of its own");
-            gauges
-        };
+        let counters = |name: &str, help: &str| counters(registry, name, help, "client");
+        let gauges = |name: &str, help: &str| gauges(registry, name, help, "client");
         let metrics = Self {
             received: counters(
                 "tapveil_kafka_received_records_total",
@@ -291,8 +280,20 @@ impl KafkaMetrics {
     }
 }
 
-fn partitions(registry: &Registry, name: &str, help: &str) -> IntGaugeVec {
-    let gauges = IntGaugeVec::new(Opts::new(name, help), &["partition"]).expect("a good name");
+fn counter(registry: &Registry, name: &str, help: &str) -> IntCounter {
+    let counter = IntCounter::new(name, help).expect("a good name");
+    registry.register(Box::new(counter.clone())).expect("a name of its own");
+    counter
+}
+
+fn counters(registry: &Registry, name: &str, help: &str, label: &str) -> IntCounterVec {
+    let counters = IntCounterVec::new(Opts::new(name, help), &[label]).expect("a good name");
+    registry.register(Box::new(counters.clone())).expect("a name of its own");
+    counters
+}
+
+fn gauges(registry: &Registry, name: &str, help: &str, label: &str) -> IntGaugeVec {
+    let gauges = IntGaugeVec::new(Opts::new(name, help), &[label]).expect("a good name");
     registry.register(Box::new(gauges.clone())).expect("a name of its own");
     gauges
 }

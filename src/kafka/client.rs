@@ -9,7 +9,7 @@ use rdkafka::consumer::{BaseConsumer, Consumer};
 use super::{Error, Protocol, Settings, Watcher, explain};
 
 /// One question to the brokers may take so long.
-const ANSWER: Duration = Duration::from_secs(2);
+const ANSWER: Duration = Duration::from_secs(1);
 /// The pauses between questions grow to this.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 

@@ -82,7 +82,7 @@ fn nothing_overrides_what_exactly_once_rests_on() {
     assert_eq!(consumer.get("isolation.level"), Some("read_committed"));
     assert_eq!(consumer.get("auto.offset.reset"), Some("error"));
     assert_eq!(consumer.get("fetch.queue.backoff.ms"), Some("9"), "tuning is the user's");
-    assert_eq!(consumer.get("session.timeout.ms"), Some("10000"));
+    assert_eq!(consumer.get("session.timeout.ms"), Some("6000"));
     assert_eq!(settings.transactional_producer("t").get("acks"), Some("all"));
     settings.protocol = Protocol::Consumer;
     assert_eq!(settings.group_consumer("g").get("session.timeout.ms"), None);

@@ -16,7 +16,7 @@ use rdkafka::{Offset, TopicPartitionList};
 use super::crash::crash_point;
 use super::group::Group;
 use super::mark::{LedgerMark, send_position};
-use super::{Error, Service, Stop, first_window, packer};
+use super::{Error, Event, Service, Stop, first_window, packer};
 use crate::engine::{Release, ReleaseId};
 use crate::kafka::{self, Inside, Transactions, Watcher, send};
 use crate::ledger::kafka::{Line, TopicLedger};
@@ -83,7 +83,7 @@ impl<'a> Releaser<'a> {
                 }
             })?;
             if self.is_range_done() {
-                (self.service.say)("every window of the range is released or withheld: done");
+                (self.service.hear)(&Event::RangeDone);
                 stop.set();
             }
             if let Some(news) = self.group.news() {
@@ -121,7 +121,7 @@ impl<'a> Releaser<'a> {
         let changes = self.group.changes();
         if changes.lost.contains(&PARTITION) {
             self.active = None;
-            (self.service.say)("standing by: another release worker is active");
+            (self.service.hear)(&Event::StandingBy);
         }
         if changes.gained.contains(&PARTITION) {
             let (active, position) = self.take_over()?;
@@ -131,7 +131,7 @@ impl<'a> Releaser<'a> {
                 .add_partition_offset(self.group.topic(), PARTITION, Offset::Offset(position))
                 .map_err(|error| self.group.explain(error))?;
             self.group.assign(&positions)?;
-            (self.service.say)("active: releasing windows as they complete");
+            (self.service.hear)(&Event::Active);
         } else if !changes.gained.is_empty() || !changes.lost.is_empty() {
             self.group.assign(&TopicPartitionList::new())?;
         }
@@ -258,7 +258,8 @@ impl<'a> Releaser<'a> {
             Outcome::Granted { permit, before } => (permit, before),
             Outcome::Refused(refusal) => {
                 self.service.metrics.withheld(refusal.reason());
-                (self.service.say)(&format!("withheld {window}: {refusal}"));
+                let reason = refusal.to_string();
+                (self.service.hear)(&Event::Withheld { window: window.clone(), reason });
                 return self.commit(window, &[], None);
             }
         };
@@ -281,7 +282,8 @@ impl<'a> Releaser<'a> {
         let name = release.engine().name;
         let seconds = began.elapsed().as_secs_f64();
         self.service.metrics.released(name, seconds, self.service.clock.now().as_second());
-        (self.service.say)(&format!("released {window}: {} rows", release.rows().len()));
+        let n_rows = release.rows().len();
+        (self.service.hear)(&Event::Released { window: window.clone(), n_rows });
         Ok(())
     }
 
@@ -348,7 +350,7 @@ impl<'a> Releaser<'a> {
             return;
         };
         if let Err(error) = kafka::delete_before(self.service.kafka, self.group.topic(), offset) {
-            (self.service.say)(&format!("could not delete old segments: {error}"));
+            (self.service.hear)(&Event::SegmentsKept(error.to_string()));
         }
         crash_point("release.deleted");
     }

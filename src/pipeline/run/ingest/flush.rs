@@ -10,8 +10,8 @@ use rdkafka::producer::{Producer, ThreadedProducer};
 use rdkafka::{Offset, TopicPartitionList};
 use serde_json::json;
 
-use super::super::Error;
 use super::super::crash::crash_point;
+use super::super::{Error, Event};
 use super::{ANSWER, Ingest, MARKERS_MAX};
 use crate::kafka::{Inside, TransactionError, Watcher, send};
 use crate::seal::{Nonce, Remembered, Sealing};
@@ -64,10 +64,7 @@ impl Ingest<'_> {
     fn warn_of_lateness(&mut self) {
         if !self.has_warned && self.n_stale >= 100 && self.n_stale > self.n_taps {
             self.has_warned = true;
-            (self.plan.say)(
-                "warning: most taps are late or lie before the first window. For old taps set window.close = \"watermark\" with \
-                 window.from and window.to; for a slow feed raise window.grace",
-            );
+            (self.plan.hear)(&Event::MostTapsLate);
         }
     }
 
