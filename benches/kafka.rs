@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::{Offset, TopicPartitionList};
+use tapveil::clock::{Clock, SystemClock};
 
 fn main() {
     let Ok(brokers) = std::env::var("TAPVEIL_TEST_BROKERS") else {
@@ -76,7 +77,7 @@ fn feed(dir: &Path, brokers: &str) -> (String, SocketAddr) {
     let name = format!("bench-{}", std::process::id());
     let text = fs::read_to_string(&config).unwrap();
     // The window that is open now lasts 31 days; it exists whole if windows begin to exist two such before.
-    let from = jiff::Timestamp::now() - jiff::SignedDuration::from_hours(62 * 24);
+    let from = SystemClock.now() - jiff::SignedDuration::from_hours(62 * 24);
     let from = &from.to_string()[..10];
     let text: String = text
         .lines()
