@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::failure::say;
 use super::{ConfigArgument, Failure};
-use crate::config::{self, Settings};
+use crate::config::{self, Settings, Statement};
 use crate::engine::{Outlook, ShareFact};
 use crate::kafka;
 use crate::ledger::{Journal, Tail};
@@ -18,10 +18,17 @@ pub(super) struct Arguments {
     /// Print as JSON
     #[arg(long)]
     json: bool,
+    /// Print the page that the privacy officer signs
+    #[arg(long, conflicts_with = "json")]
+    statement: bool,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let settings = config::load(&arguments.config.config)?;
+    if arguments.statement {
+        say(Statement::of(&settings).to_string().trim_end());
+        return Ok(ExitCode::SUCCESS);
+    }
     let (book, tail) = Journal::inspect(&settings.ledger_file, &settings.secret.ledger_key())?;
     let outlook = settings.engine.outlook(settings.calendar.slots_nominal());
     match arguments.json {

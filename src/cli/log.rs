@@ -33,11 +33,6 @@ pub(super) fn event(event: &Event) {
     }
 }
 
-/// Something else that an operator should know.
-pub(super) fn warning(name: &str, text: &str) {
-    tracing::warn!(event = name, "{text}");
-}
-
 /// Something that an operator may like to know.
 pub(super) fn note(name: &str, text: &str) {
     tracing::info!(event = name, "{text}");

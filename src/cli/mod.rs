@@ -8,6 +8,7 @@
 #![expect(clippy::print_stderr, reason = "the terminal is this room's business")]
 
 mod check;
+mod demo;
 mod export;
 mod failure;
 mod generate;
@@ -21,6 +22,7 @@ mod run;
 mod replay;
 mod sanitize;
 mod sending;
+mod serving;
 mod taps_file;
 mod verify;
 
@@ -49,6 +51,8 @@ struct Arguments {
 enum Command {
     /// Try it: a synthetic city, its taps made private, the release checked
     Quickstart(quickstart::Arguments),
+    /// See it alive: a Kafka in this process, a synthetic city, three windows, the console
+    Demo(demo::Arguments),
     /// Make a starter configuration with a fresh secret and an empty ledger; never overwrites
     Init(init::Arguments),
     /// Turn a file of taps into private releases, one per window
@@ -90,6 +94,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let done = match arguments.command {
         Command::Quickstart(arguments) => quickstart::run(&arguments),
+        Command::Demo(arguments) => demo::run(&arguments),
         Command::Init(arguments) => init::run(&arguments),
         Command::Sanitize(arguments) => sanitize::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),

@@ -3,14 +3,16 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::serving::Serving;
 use super::{COMMIT, ConfigArgument, Failure, VERSION, log};
 use crate::clock::SystemClock;
-use crate::config;
-use crate::console::{self, Shown};
-use crate::metrics::{Health, Metrics};
+use crate::config::{self, Settings, Statement};
+use crate::console::{Facts, Opened, Shown, Token};
+use crate::metrics::{Health, Metrics, Panel};
+use crate::model::WindowId;
 use crate::pipeline::run::{Role, Service, Stop};
+use crate::seal::Closing;
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
@@ -44,6 +46,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         settings.span = Some(super::sanitize::parse_span(&settings, from, to)?);
     }
     let settings = settings;
+    settings.require_approval()?;
     let kafka = settings.required_kafka(path)?;
     let role = match arguments.role {
         RoleArgument::Ingest => Role::Ingest,
@@ -52,26 +55,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     log::start(settings.live.log);
     let stop = Stop::default();
-    let draining = stop.clone();
-    let shown = Arc::new(Shown {
-        metrics: Metrics::new(VERSION, COMMIT),
-        health: Health::default(),
-        ingests: role != Role::Release,
-        releases: role != Role::Ingest,
-        is_draining: Arc::new(move || draining.is_set()),
-    });
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::external(format!("the system gives no event loop: {error}")))?;
-    let ended = Arc::new(tokio::sync::Notify::new());
-    let http = runtime.spawn(console::serve(settings.live.listen, shown.clone(), {
-        let ended = ended.clone();
-        async move { ended.notified().await }
-    }));
-    runtime.spawn(stop_on_signals(stop.clone()));
-    let http_failed = AtomicBool::new(false);
+    let console = Console::start(&settings, role, &stop)?;
+    console.serving.runtime.spawn(stop_on_signals(stop.clone()));
     let service = Service {
         settings: &settings,
         kafka,
@@ -79,27 +64,43 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         version: VERSION,
         commit: COMMIT,
         clock: &SystemClock,
-        metrics: &shown.metrics,
-        health: &shown.health,
-        hear: &|event| {
-            if http.is_finished() && !http_failed.swap(true, Ordering::SeqCst) {
-                let listen = settings.live.listen;
-                log::warning(
-                    "http",
-                    &format!("nothing is served at {listen}: is the address taken?"),
-                );
-            }
-            log::event(event);
-        },
+        metrics: &console.shown.metrics,
+        health: &console.shown.health,
+        panel: &console.shown.panel,
+        hear: &log::event,
     };
     let done = crate::pipeline::run::run(&service, &stop);
-    ended.notify_one();
-    runtime.shutdown_timeout(std::time::Duration::from_secs(1));
+    console.serving.end();
     done.map(|()| ExitCode::SUCCESS).map_err(|error| Failure::new(error.kind(), error))
 }
 
+/// The console and what it shows.
+pub(super) struct Console {
+    pub(super) shown: Arc<Shown>,
+    pub(super) serving: Serving,
+}
+
+impl Console {
+    /// Serves it at `http.listen`.
+    pub(super) fn start(settings: &Settings, role: Role, stop: &Stop) -> Result<Self, Failure> {
+        let draining = stop.clone();
+        let shown = Arc::new(Shown {
+            metrics: Metrics::new(VERSION, COMMIT),
+            health: Health::default(),
+            panel: Panel::default(),
+            facts: facts(settings),
+            ingests: role != Role::Release,
+            releases: role != Role::Ingest,
+            is_draining: Arc::new(move || draining.is_set()),
+            opened: Opened::default(),
+        });
+        let serving = Serving::start(settings.live.listen, shown.clone())?;
+        Ok(Self { shown, serving })
+    }
+}
+
 /// The first signal drains, the second ends the process at once.
-async fn stop_on_signals(stop: Stop) {
+pub(super) async fn stop_on_signals(stop: Stop) {
     use tokio::signal::unix::{SignalKind, signal};
     let (Ok(mut interrupt), Ok(mut terminate)) =
         (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
@@ -111,10 +112,38 @@ async fn stop_on_signals(stop: Stop) {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
         }
-        if stop.is_set() {
+        if stop.is_asked() {
             std::process::exit(130);
         }
         log::note("stopping", "stopping: committing what was read (once more to stop now)");
-        stop.set();
+        stop.ask();
+    }
+}
+
+/// What the console knows from the configuration.
+fn facts(settings: &Settings) -> Facts {
+    let windows = settings.span.as_ref().map(|span| settings.calendar.windows_within(span));
+    let range = windows.and_then(|windows| {
+        let (first, last) = (windows.first()?.id(), windows.last()?.id());
+        Some((first, WindowId::new(last.number() + 1)))
+    });
+    let engine = settings.engine.facts();
+    Facts {
+        feed: settings.budget.feed.clone(),
+        title: settings.release.title.clone(),
+        calendar: settings.calendar.clone(),
+        range,
+        closes_after: match settings.live.closing {
+            Closing::Arrival { grace, clock_margin } => Some(grace + clock_margin),
+            Closing::Watermark { .. } => None,
+        },
+        release_dir: settings.live.release_dir.clone(),
+        lifetime: settings.budget.lifetime,
+        horizon: settings.budget.horizon.map(|horizon| (horizon.windows, horizon.cap)),
+        price: settings.engine.price().epsilon(),
+        engine: (engine.name.to_owned(), engine.parameters),
+        statement: Statement::of(settings).to_string(),
+        token: settings.live.token.as_ref().and_then(|token| Token::new(&token.0)),
+        clock: Arc::new(SystemClock),
     }
 }

@@ -41,6 +41,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let settings = config::load(&arguments.config.config)?;
+    settings.require_approval()?;
     let span = span(arguments, &settings)?;
     let metrics = Metrics::new(VERSION, COMMIT);
     let summary =

@@ -342,20 +342,14 @@ fn budget(reader: &mut Reader, calendar: Option<&Calendar>) -> Option<ledger::Se
 fn release(reader: &mut Reader) -> Option<ReleaseWords> {
     let [title, licence, contact] =
         ["release.title", "release.licence", "release.contact"].map(|key| reader.text(key));
-    Some(ReleaseWords { title: title?, licence: licence?, contact: contact? })
+    let approved = reader.value("release.approved").and_then(|_| reader.text("release.approved"));
+    Some(ReleaseWords { title: title?, licence: licence?, contact: contact?, approved })
 }
 
 /// Keys whose meaning this version does not carry out are refused where ignoring them would be a broken
 /// promise, and checked for their form where they only concern `run`.
 fn not_in_this_version(reader: &mut Reader) {
-    if reader.is_written("release.approved") {
-        reader.complain(
-            "release.approved",
-            "is not in this version, and a signature must not be ignored",
-        );
-    }
     if reader.value("engine.allow_unsound").is_some_and(|value| value.as_bool().is_none()) {
         reader.complain("engine.allow_unsound", "must be true or false");
     }
-    reader.check_form("http.token_file");
 }

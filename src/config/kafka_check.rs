@@ -34,6 +34,7 @@ pub(super) fn kafka(reader: &mut Reader, base: &Path) -> Option<Settings> {
         connect_timeout: connect_timeout?,
         flush: flush?,
         properties,
+        is_in_process: false,
     })
 }
 

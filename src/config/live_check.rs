@@ -1,5 +1,6 @@
 //! The checks of what only a live feed needs: how windows close, where releases go, where it can be watched.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -24,6 +25,8 @@ pub struct Live {
     pub not_before_secs: Option<i64>,
     /// Where health and metrics are served.
     pub listen: SocketAddr,
+    /// What operators show to see exact numbers; never printed.
+    pub token: Option<SecretText>,
     /// How the log is written.
     pub log: Log,
 }
@@ -76,6 +79,7 @@ pub(super) fn live(reader: &mut Reader, base: &Path, calendar: Option<&Calendar>
     let release_dir = reader.value("release.dir").and_then(|_| reader.text("release.dir"));
     let not_before =
         reader.value("release.not_before").and_then(|_| reader.time_of_day("release.not_before"));
+    let token = token(reader, base);
     let listen = listen(reader);
     let log = log(reader);
     let closing = match by_arrival? {
@@ -92,19 +96,54 @@ pub(super) fn live(reader: &mut Reader, base: &Path, calendar: Option<&Calendar>
         release_dir,
         not_before_secs: not_before,
         listen: listen?,
+        token: token?,
         log: log?,
     })
 }
 
-/// Exact numbers are served there: only this machine may ask, until there are tokens.
+/// Text that is never shown.
+#[derive(Clone)]
+pub struct SecretText(pub(crate) String);
+
+impl fmt::Debug for SecretText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SecretText(***)")
+    }
+}
+
+/// The token in the configured file; `None` if it was complained about.
+fn token(reader: &mut Reader, base: &Path) -> Option<Option<SecretText>> {
+    const KEY: &str = "http.token_file";
+    const SHORTEST: usize = 16;
+    if reader.value(KEY).is_none() {
+        return Some(None);
+    }
+    let path = base.join(reader.text(KEY)?);
+    let what = match std::fs::read_to_string(&path) {
+        Err(error) => format!("cannot read {}: {error}", path.display()),
+        Ok(text) => {
+            let token = text.trim();
+            if token.len() >= SHORTEST && token.bytes().all(|byte| byte.is_ascii_graphic()) {
+                return Some(Some(SecretText(token.to_owned())));
+            }
+            format!("{} must hold one word of at least {SHORTEST} letters", path.display())
+        }
+    };
+    reader.complain(KEY, what);
+    None
+}
+
+/// Exact numbers are served there: other machines may ask only with a token.
 fn listen(reader: &mut Reader) -> Option<SocketAddr> {
     let text = reader.text("http.listen")?;
     match text.parse::<SocketAddr>() {
-        Ok(address) if address.ip().is_loopback() => Some(address),
+        Ok(address) if address.ip().is_loopback() || reader.is_written("http.token_file") => {
+            Some(address)
+        }
         Ok(_) => {
             let what = format!(
-                "{text:?} can be reached from other machines, and /metrics shows exact numbers; this version serves \
-                 loopback addresses only, like \"127.0.0.1:9464\""
+                "{text:?} can be reached from other machines, and /metrics shows exact numbers: set http.token_file, or \
+                 serve this machine alone, like \"127.0.0.1:9464\""
             );
             reader.complain("http.listen", what);
             None

@@ -13,10 +13,12 @@ mod keys;
 mod live_check;
 mod meaning;
 mod reader;
+mod statement;
 mod tree_check;
 
-pub use live_check::{Live, Log, LogFormat, LogLevel};
+pub use live_check::{Live, Log, LogFormat, LogLevel, SecretText};
 pub(crate) use reader::duration_secs;
+pub use statement::Statement;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -73,6 +75,20 @@ pub struct ReleaseWords {
     pub licence: String,
     /// Who answers questions; may be empty.
     pub contact: String,
+    /// Digest of the statement that the privacy officer has signed.
+    pub approved: Option<String>,
+}
+
+impl Settings {
+    /// Refuses what the privacy officer has not signed, where a signature is configured.
+    pub fn require_approval(&self) -> Result<(), Error> {
+        let Some(signed) = &self.release.approved else { return Ok(()) };
+        let digest = Statement::of(self).digest.to_string();
+        match signed.trim() == digest {
+            true => Ok(()),
+            false => Err(Error::NotApproved { signed: signed.clone(), digest }),
+        }
+    }
 }
 
 impl Settings {
@@ -148,6 +164,17 @@ pub enum Error {
         path: String,
         /// All of them.
         complaints: Vec<String>,
+    },
+    /// The privacy officer has signed something else.
+    #[error(
+        "release.approved is {signed}, but the statement of this configuration has the digest {digest}: the privacy officer has \
+         not signed it (tapveil check --statement shows it)"
+    )]
+    NotApproved {
+        /// What was signed.
+        signed: String,
+        /// What would be released.
+        digest: String,
     },
 }
 

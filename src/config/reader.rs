@@ -5,7 +5,7 @@ use std::fmt::Display;
 use jiff::SignedDuration;
 use toml::{Table, Value};
 
-use super::keys::{Form, KEYS, nearest};
+use super::keys::{KEYS, nearest};
 use crate::model::MicroEpsilon;
 
 /// The text as written over the defaults, with the complaints met so far.
@@ -147,19 +147,6 @@ impl Reader {
             self.complain(key, format_args!("{text:?} is not a time of day like \"04:00\""));
         }
         found
-    }
-
-    /// Checks the form of keys that no room of this version reads, so that a slip is found today.
-    pub(super) fn check_form(&mut self, key: &str) {
-        let Some((_, form)) = KEYS.iter().find(|(known, _)| *known == key) else { return };
-        match form {
-            Form::Text => drop(self.text(key)),
-            Form::Integer => drop(self.integer(key, i64::MIN, i64::MAX)),
-            Form::Duration => drop(self.duration(key, 31 * 86_400)),
-            Form::TimeOfDay => drop(self.time_of_day(key)),
-            Form::Decimal => drop(self.decimal(key)),
-            Form::Flag | Form::Special => {}
-        }
     }
 
     fn refuse_unknown_keys(&mut self) {

@@ -1,20 +1,41 @@
-//! HTTP for operators: is it alive, is it ready, what are its numbers.
+//! HTTP for operators, officers and whoever wants to see: alive, ready, numbers, windows, releases, budget.
 //!
-//! In → out: `/livez`, `/readyz`, `/metrics`.
-//! Promises: H-1 it never slows a worker: it only reads atomics and counters.
-//! Refuses: addresses other machines can reach (held by the configuration).
+//! In → out: what workers wrote on the panel, and the releases on disk → pages, JSON, metrics.
+//! Promises: H-1 it never slows a worker: it reads copies; H-2 whatever shows more than a release does is marked as the
+//!   operator's, and asks for the token where other machines can reach it; H-3 no name in a request reaches the disk.
+//! Refuses: addresses other machines can reach without a token (held by the configuration).
 //! Why: exact numbers are for the operator alone.
 
+mod access;
+mod api;
+mod pages;
+mod plots;
+mod release_page;
+mod windows;
+
+pub use access::Token;
+
+use std::collections::BTreeMap;
 use std::future::Future;
-use std::net::SocketAddr;
-use std::sync::Arc;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
-use axum::Router;
-use axum::http::{StatusCode, header};
-use axum::response::IntoResponse;
+use axum::extract::{Path, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::{Router, middleware};
+use jiff::SignedDuration;
 
-use crate::metrics::{Health, Metrics};
+use crate::clock::Clock;
+use crate::metrics::{Health, Metrics, Panel};
+use crate::model::{Calendar, MicroEpsilon, WindowId};
+use crate::publish::shelf;
+
+/// Pages of releases that are kept ready.
+const PAGES_KEPT: usize = 32;
 
 /// What the pages show.
 pub struct Shown {
@@ -22,28 +43,139 @@ pub struct Shown {
     pub metrics: Metrics,
     /// Whether the workers do their work.
     pub health: Health,
+    /// Windows and budget.
+    pub panel: Panel,
+    /// What does not change.
+    pub facts: Facts,
     /// Whether this process ingests.
     pub ingests: bool,
     /// Whether this process releases.
     pub releases: bool,
     /// Set while draining.
     pub is_draining: Arc<dyn Fn() -> bool + Send + Sync>,
+    /// Releases that were opened before.
+    pub opened: Opened,
 }
 
-/// Serves until `ended`. Gives the system's reason if the address cannot be had.
+/// What does not change while the service runs; all of it from the configuration.
+pub struct Facts {
+    /// The feed.
+    pub feed: String,
+    /// The title of its releases.
+    pub title: String,
+    /// Its windows.
+    pub calendar: Calendar,
+    /// Windows from `.0` to before `.1` exist, where a range is configured.
+    pub range: Option<(WindowId, WindowId)>,
+    /// Taps of a window count until so long after its end; `None`: the taps' own progress closes windows.
+    pub closes_after: Option<SignedDuration>,
+    /// Where releases lie as files.
+    pub release_dir: Option<PathBuf>,
+    /// Cap over everything.
+    pub lifetime: Option<MicroEpsilon>,
+    /// Cap over so many windows in a row.
+    pub horizon: Option<(u32, MicroEpsilon)>,
+    /// What one release costs.
+    pub price: MicroEpsilon,
+    /// The engine with its parameters.
+    pub engine: (String, Vec<(String, String)>),
+    /// What the privacy officer signs.
+    pub statement: String,
+    /// Who may see exact numbers; `None`: whoever reaches this address, which is this machine alone.
+    pub token: Option<Token>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl Facts {
+    fn exists(&self, window: WindowId) -> bool {
+        self.range.is_none_or(|(first, past)| first <= window && window < past)
+    }
+
+    #[cfg(test)]
+    fn for_test(calendar: Calendar) -> Self {
+        Self {
+            feed: "test".to_owned(),
+            title: "Trips".to_owned(),
+            calendar,
+            range: None,
+            closes_after: Some(SignedDuration::from_secs(10)),
+            release_dir: None,
+            lifetime: None,
+            horizon: None,
+            price: MicroEpsilon::new(1),
+            engine: ("safepath".to_owned(), Vec::new()),
+            statement: String::new(),
+            token: None,
+            clock: Arc::new(crate::clock::SystemClock),
+        }
+    }
+}
+
+type Fingerprint = Vec<(u64, SystemTime)>;
+
+/// Releases that were opened before, by name. One that was touched since is opened again, and so checked again.
+#[derive(Default)]
+pub struct Opened(Mutex<BTreeMap<String, (Fingerprint, Arc<shelf::Opened>)>>);
+
+impl Opened {
+    fn open(&self, dir: &std::path::Path, name: &str) -> Option<Arc<shelf::Opened>> {
+        let print = shelf::fingerprint(dir, name)?;
+        let kept = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((before, opened)) = kept().get(name)
+            && *before == print
+        {
+            return Some(opened.clone());
+        }
+        let opened = Arc::new(shelf::open(dir, name)?);
+        let mut kept = kept();
+        while kept.len() >= PAGES_KEPT {
+            kept.pop_first();
+        }
+        kept.insert(name.to_owned(), (print, opened.clone()));
+        Some(opened)
+    }
+}
+
+/// Serves until `ended`.
 pub async fn serve(
-    listen: SocketAddr,
+    listener: TcpListener,
     shown: Arc<Shown>,
     ended: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
-    let listener = tokio::net::TcpListener::bind(listen).await?;
-    let ready = shown.clone();
-    let router = Router::new()
-        .route("/livez", get(|| async { "alive\n" }))
-        .route("/readyz", get(move || async move { readiness(&ready) }))
-        .route("/metrics", get(move || async move { metrics(&shown) }));
-    axum::serve(listener, router).with_graceful_shutdown(ended).await
+    listener.set_nonblocking(true)?;
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    axum::serve(listener, router(shown)).with_graceful_shutdown(ended).await
 }
+
+fn router(shown: Arc<Shown>) -> Router {
+    let operators = Router::new()
+        .route("/metrics", get(metrics))
+        .route("/windows", get(async |State(shown): Shared| pages::windows(&shown)))
+        .route("/api/v1/windows", get(async |State(shown): Shared| api::windows(&shown)))
+        .layer(middleware::from_fn_with_state(shown.clone(), access::operators_only));
+    let public = Router::new()
+        .route("/livez", get(async || "alive\n"))
+        .route("/readyz", get(async |State(shown): Shared| readiness(&shown)))
+        .route("/", get(async |State(shown): Shared| pages::overview(&shown)))
+        .route("/style.css", get(style))
+        .route("/budget", get(async |State(shown): Shared| pages::budget(&shown)))
+        .route("/statement", get(async |State(shown): Shared| pages::statement(&shown)))
+        .route("/releases", get(async |State(shown): Shared| pages::releases(&shown)))
+        .route("/releases/{name}", get(release))
+        .route("/releases/{name}/{file}", get(file))
+        .route("/api/v1/releases", get(async |State(shown): Shared| api::releases(&shown)))
+        .route("/api/v1/releases/{name}", get(release_as_json))
+        .route("/api/v1/budget", get(async |State(shown): Shared| api::budget(&shown)))
+        .fallback(async |State(shown): Shared| (StatusCode::NOT_FOUND, pages::not_found(&shown)));
+    public
+        .merge(operators)
+        .layer(middleware::from_fn(access::safe_headers))
+        .layer(middleware::from_fn(access::in_time))
+        .with_state(shown)
+}
+
+type Shared = State<Arc<Shown>>;
 
 fn readiness(shown: &Shown) -> impl IntoResponse + use<> {
     let is_ready = shown.health.is_ready(shown.ingests, shown.releases);
@@ -54,6 +186,68 @@ fn readiness(shown: &Shown) -> impl IntoResponse + use<> {
     }
 }
 
-fn metrics(shown: &Shown) -> impl IntoResponse + use<> {
+async fn metrics(State(shown): Shared) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], shown.metrics.text())
 }
+
+async fn style() -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "text/css; charset=utf-8")], include_str!("style.css"))
+}
+
+/// Opens a release away from the thread that answers: a large one takes a moment.
+async fn opened(shown: Arc<Shown>, name: String) -> Option<Arc<shelf::Opened>> {
+    tokio::task::spawn_blocking(move || {
+        let dir = shown.facts.release_dir.as_deref()?;
+        shown.opened.open(dir, &name)
+    })
+    .await
+    .ok()?
+}
+
+async fn release(State(shown): Shared, Path(name): Path<String>) -> Response {
+    match opened(shown.clone(), name.clone()).await {
+        Some(opened) => release_page::page(&shown, &name, &opened).into_response(),
+        None => (StatusCode::NOT_FOUND, pages::not_found(&shown)).into_response(),
+    }
+}
+
+async fn release_as_json(State(shown): Shared, Path(name): Path<String>) -> Response {
+    match opened(shown, name).await {
+        Some(opened) => api::release(&opened).into_response(),
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+/// A file of a release, unless something is wrong with the release.
+async fn file(State(shown): Shared, Path((name, file)): Path<(String, String)>) -> Response {
+    let not_found = || (StatusCode::NOT_FOUND, pages::not_found(&shown)).into_response();
+    match opened(shown.clone(), name.clone()).await {
+        None => return not_found(),
+        Some(opened) if !opened.problems.is_empty() => {
+            let what = "this release was changed after it was published; it is not handed out\n";
+            return (StatusCode::CONFLICT, what).into_response();
+        }
+        Some(_) => {}
+    }
+    let reader = shown.clone();
+    let wanted = file.clone();
+    let bytes = tokio::task::spawn_blocking(move || {
+        shelf::file(reader.facts.release_dir.as_deref()?, &name, &wanted)
+    });
+    let Ok(Some(bytes)) = bytes.await else { return not_found() };
+    let kind = match file.rsplit('.').next() {
+        Some("json") => "application/json",
+        Some("csv") => "text/csv; charset=utf-8",
+        Some("md") => "text/markdown; charset=utf-8",
+        _ => "application/octet-stream",
+    };
+    let mut answer = ([(header::CONTENT_TYPE, kind)], bytes).into_response();
+    if let Ok(value) = HeaderValue::from_str(&format!("attachment; filename=\"{file}\"")) {
+        answer.headers_mut().insert(header::CONTENT_DISPOSITION, value);
+    }
+    answer
+}
+
+/// Whoever takes longer to ask or to be answered is cut off.
+const PATIENCE: Duration = Duration::from_secs(30);
+

@@ -65,6 +65,8 @@ pub struct Settings {
     pub flush: Duration,
     /// Passed through to librdkafka.
     pub properties: Vec<Property>,
+    /// Whether the cluster is [`InProcess`](super::InProcess): its topics can be neither asked about nor changed.
+    pub is_in_process: bool,
 }
 
 /// One librdkafka property. A secret one is never shown.

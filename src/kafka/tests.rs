@@ -19,6 +19,7 @@ pub(super) fn settings(properties: Vec<Property>) -> Settings {
         connect_timeout: Duration::from_millis(600),
         flush: Duration::from_secs(60),
         properties,
+        is_in_process: false,
     }
 }
 

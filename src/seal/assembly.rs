@@ -106,6 +106,14 @@ impl Assembly {
         others.map(|(_, gathering)| gathering.first_offset).min()
     }
 
+    /// Windows on their way: how many partitions have finished each, of how many.
+    pub fn gathered(&self) -> impl Iterator<Item = (WindowId, u32, u32)> {
+        self.windows.iter().map(|(window, gathering)| {
+            let n_finished = u32::try_from(gathering.finished.len()).unwrap_or(u32::MAX);
+            (*window, n_finished, gathering.n_partitions)
+        })
+    }
+
     /// Windows on their way.
     pub fn n_windows(&self) -> usize {
         self.windows.len()

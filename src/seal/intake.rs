@@ -12,6 +12,9 @@ use crate::model::{Calendar, Reject, Window, WindowId};
 use crate::passenger::{Stamp, Tap};
 use crate::window::{Arrival, Gate};
 
+/// A partition without a record for so long has ended, for closing by watermark.
+const STILL: SignedDuration = SignedDuration::from_secs(2);
+
 /// What all partitions of a feed are judged by.
 #[derive(Clone, Debug)]
 pub struct Rules {
@@ -63,7 +66,8 @@ pub struct Intake {
     held: BTreeMap<WindowId, Vec<Stamp>>,
     n_held: usize,
     greatest_event: Option<Timestamp>,
-    reached_end: bool,
+    /// Since when nothing more was there to read.
+    at_end_since: Option<Timestamp>,
 }
 
 impl Intake {
@@ -79,13 +83,13 @@ impl Intake {
             held: BTreeMap::new(),
             n_held: 0,
             greatest_event,
-            reached_end: false,
+            at_end_since: None,
         }
     }
 
     /// A record arrived then, whatever it holds.
     fn arrived(&mut self, arrival: Arrival) {
-        self.reached_end = false;
+        self.at_end_since = None;
         if let Arrival::Stamped(at) = arrival {
             self.arrival.read(at);
         }
@@ -94,12 +98,13 @@ impl Intake {
     /// The position has reached an end of the log that was fetched then.
     pub fn reached_end(&mut self, fetched: Timestamp) {
         self.arrival.reached_end(fetched);
-        self.reached_end = true;
+        self.at_end_since.get_or_insert(fetched);
     }
 
-    /// Whether nothing was read since an end was reached.
-    pub fn has_reached_end(&self) -> bool {
-        self.reached_end
+    /// Whether the partition has ended: it was at its end for a while. A feed that is being played right now is at its
+    /// end again and again, and has not ended.
+    pub fn has_ended(&self, now: Timestamp) -> bool {
+        self.at_end_since.is_some_and(|since| now.duration_since(since) >= STILL)
     }
 
     /// Takes a tap that was judged by itself, or says why not.
@@ -299,6 +304,21 @@ mod tests {
         assert_eq!((due(&intake), intake.n_held()), (0, 0));
         let late = take(&mut intake, &rules, "2015-11-09T12:00:20Z", "2015-11-09T12:00:50Z");
         assert_eq!(late, Err(Reject::ArrivalAfterSeal));
+    }
+
+    #[test]
+    fn a_partition_has_ended_when_it_was_at_its_end_for_a_while() {
+        let rules = rules();
+        let mut intake = Intake::new(&rules, PartitionSeals::default(), None);
+        let [begin, soon, later] =
+            ["2015-11-09T12:00:00Z", "2015-11-09T12:00:01Z", "2015-11-09T12:00:02Z"];
+        assert!(!intake.has_ended(at(later)), "nobody has looked for an end");
+        intake.reached_end(at(begin));
+        intake.reached_end(at(soon));
+        assert!(!intake.has_ended(at(soon)));
+        assert!(intake.has_ended(at(later)));
+        take(&mut intake, &rules, begin, soon).unwrap();
+        assert!(!intake.has_ended(at(later)), "there was more");
     }
 
     #[test]

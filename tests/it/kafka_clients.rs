@@ -34,6 +34,7 @@ fn settings(brokers: &str) -> kafka::Settings {
         connect_timeout: Duration::from_secs(30),
         flush: Duration::from_secs(60),
         properties: Vec::new(),
+        is_in_process: false,
         group,
     }
 }

@@ -108,6 +108,8 @@ impl<'a> Ingest<'a> {
             self.follow_group()?;
             self.look_for_ends();
             self.tell_numbers();
+            let events = self.owned.values().map(|owned| owned.intake.greatest_event());
+            self.plan.panel.watermark(events.max().flatten());
             if self.is_flush_due() {
                 self.flush()?;
             }
@@ -297,6 +299,7 @@ impl<'a> Ingest<'a> {
     }
 
     fn watermark(&self, disorder: SignedDuration) -> Watermark {
+        let now = self.plan.clock.now();
         let mut watermark = Watermark::new(disorder, 0);
         for (partition, owned) in &self.owned {
             let partition = u32::try_from(*partition).unwrap_or_default();
@@ -304,7 +307,7 @@ impl<'a> Ingest<'a> {
             if let Some(event) = owned.intake.greatest_event() {
                 watermark.read(partition, event);
             }
-            if owned.intake.has_reached_end() {
+            if owned.intake.has_ended(now) {
                 watermark.ended(partition);
             }
         }

@@ -6,6 +6,7 @@
 //! Refuses: topics, ledgers and positions that would lose a tap or forget a payment.
 //! Why: publishing a window twice with different noise spends its budget twice, whoever reads it.
 
+mod active;
 mod crash;
 mod event;
 mod group;
@@ -27,7 +28,7 @@ use crate::clock::Clock;
 use crate::config::Settings;
 use crate::kafka::{self, TransactionError};
 use crate::ledger::kafka::TopicLedger;
-use crate::metrics::{Health, Metrics};
+use crate::metrics::{Health, Metrics, Panel};
 use crate::model::{Digest, Kind, WindowId};
 use crate::seal::{AssemblyError, Closing, Packer, ParcelError, Rules};
 use crate::window::Gate;
@@ -56,17 +57,32 @@ impl Role {
 
 /// Set once, by a signal or by a role that failed; everybody drains and leaves.
 #[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<AtomicBool>);
+pub struct Stop {
+    is_set: Arc<AtomicBool>,
+    /// Whether somebody outside asked for it.
+    is_asked: Arc<AtomicBool>,
+}
 
 impl Stop {
     /// Everybody shall stop.
     pub fn set(&self) {
-        self.0.store(true, Ordering::SeqCst);
+        self.is_set.store(true, Ordering::SeqCst);
+    }
+
+    /// Somebody outside wants everybody to stop.
+    pub fn ask(&self) {
+        self.is_asked.store(true, Ordering::SeqCst);
+        self.set();
+    }
+
+    /// Whether somebody outside does.
+    pub fn is_asked(&self) -> bool {
+        self.is_asked.load(Ordering::SeqCst)
     }
 
     /// Whether everybody shall.
     pub fn is_set(&self) -> bool {
-        self.0.load(Ordering::SeqCst)
+        self.is_set.load(Ordering::SeqCst)
     }
 }
 
@@ -88,6 +104,8 @@ pub struct Service<'a> {
     pub metrics: &'a Metrics,
     /// How it goes.
     pub health: &'a Health,
+    /// What the console shows.
+    pub panel: &'a Panel,
     /// Hears what happens; never a passenger.
     pub hear: &'a (dyn Fn(&Event) + Sync),
 }
@@ -117,6 +135,7 @@ struct Plan<'a> {
     clock: &'a dyn Clock,
     metrics: &'a Metrics,
     health: &'a Health,
+    panel: &'a Panel,
     hear: &'a (dyn Fn(&Event) + Sync),
 }
 
@@ -225,6 +244,7 @@ fn ingest_session(service: &Service<'_>, stop: &Stop) -> Result<(), Error> {
         clock: service.clock,
         metrics: service.metrics,
         health: service.health,
+        panel: service.panel,
         hear: service.hear,
     };
     Ingest::join(&plan, rules)?.work(stop)

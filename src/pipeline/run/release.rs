@@ -13,6 +13,7 @@ use rdkafka::message::Message;
 use rdkafka::producer::ThreadedProducer;
 use rdkafka::{Offset, TopicPartitionList};
 
+use super::active::{Active, take};
 use super::crash::crash_point;
 use super::group::Group;
 use super::mark::{LedgerMark, send_position};
@@ -20,12 +21,13 @@ use super::{Error, Event, Service, Stop, first_window, packer};
 use crate::engine::{Release, ReleaseId};
 use crate::kafka::{self, Inside, Transactions, Watcher, send};
 use crate::ledger::kafka::{Line, TopicLedger};
-use crate::ledger::{Before, Ledger, Outcome, Permit, Request};
-use crate::model::{Window, WindowId};
+use crate::ledger::{Before, Book, Entry, Ledger, Outcome, Permit, Request};
+use crate::metrics::Booked;
+use crate::model::Window;
 use crate::pipeline::publish_settings;
 use crate::publish::topic::{self, TopicRecord};
 use crate::publish::{self, Files, Sink};
-use crate::seal::{Assembly, Packer, Parcel, SealedWindow};
+use crate::seal::{Assembly, Packer, SealedWindow};
 
 const ANSWER: Duration = Duration::from_secs(20);
 const PARTITION: i32 = 0;
@@ -39,20 +41,6 @@ pub(super) struct Releaser<'a> {
     packer: Packer,
     publish: publish::Settings,
     active: Option<Active>,
-}
-
-/// What the worker holds while `segments` is its own.
-struct Active {
-    transactions: Arc<Transactions>,
-    ledger: TopicLedger,
-    assembly: Assembly,
-    first: WindowId,
-    /// Next record to read.
-    position: i64,
-    /// The last window that was released or withheld.
-    done_through: Option<WindowId>,
-    /// Records of `segments` before this are needed no more.
-    delete_before: Option<i64>,
 }
 
 impl<'a> Releaser<'a> {
@@ -176,7 +164,7 @@ impl<'a> Releaser<'a> {
                 ends.map_err(|error| self.group.explain(error))?.0
             }
         };
-        self.service.metrics.budget(ledger.book().spent(), self.service.settings.budget.lifetime);
+        self.show_book(ledger.book());
         let assembly = Assembly::default();
         let done_through = memory.as_ref().and_then(LedgerMark::done_through);
         let active = Active {
@@ -201,12 +189,27 @@ impl<'a> Releaser<'a> {
             self.release(&window)?;
         }
         self.delete_what_nobody_needs();
+        self.service.panel.gathered(self.active.as_ref().map_or(Vec::new(), Active::gathered));
         self.service.metrics.windows_held(
             self.active.as_ref().map_or(0, |active| active.assembly.n_windows()),
             self.active.as_ref().map_or(0, |active| active.assembly.n_taps()),
             self.active.as_ref().map_or(0, |active| active.assembly.n_bytes()),
         );
         Ok(())
+    }
+
+    /// What the ledger says, for whoever looks.
+    fn show_book(&self, book: &Book) {
+        self.service.metrics.budget(book.spent(), self.service.settings.budget.lifetime);
+        let line = |entry: &Entry| Booked {
+            window: entry.reservation.window,
+            start: entry.start,
+            end: entry.end,
+            price: entry.reservation.cost.epsilon(),
+            is_settled: entry.settled.is_some(),
+        };
+        let booked = book.entries().iter().map(line).collect();
+        self.service.panel.ledger(book.first_window(), booked);
     }
 
     /// Whether the last window of a configured range has gone its way.
@@ -259,6 +262,7 @@ impl<'a> Releaser<'a> {
             Outcome::Refused(refusal) => {
                 self.service.metrics.withheld(refusal.reason());
                 let reason = refusal.to_string();
+                self.service.panel.withheld(window.id(), &reason);
                 (self.service.hear)(&Event::Withheld { window: window.clone(), reason });
                 return self.commit(window, &[], None);
             }
@@ -336,9 +340,8 @@ impl<'a> Releaser<'a> {
         active.assembly.settle(window.id());
         active.done_through = done_through;
         active.delete_before = Some(position);
-        self.service
-            .metrics
-            .budget(active.ledger.book().spent(), self.service.settings.budget.lifetime);
+        let active = self.active.as_ref().expect("still active");
+        self.show_book(active.ledger.book());
         Ok(())
     }
 
@@ -379,36 +382,6 @@ impl<'a> Releaser<'a> {
             take(&self.packer, self.group.topic(), &mut self.active, &payload, offset)?;
         }
         Ok(done)
-    }
-}
-
-/// Opens a parcel and takes it, if this worker is the active one.
-fn take(
-    packer: &Packer,
-    topic: &str,
-    active: &mut Option<Active>,
-    payload: &[u8],
-    offset: i64,
-) -> Result<(), Error> {
-    let Some(active) = active else { return Ok(()) };
-    let parcel = packer.open(payload).map_err(|error| Error::Parcel {
-        topic: topic.to_owned(),
-        offset,
-        error,
-    })?;
-    active.take(parcel, offset)
-}
-
-impl Active {
-    fn take(&mut self, parcel: Parcel, offset: i64) -> Result<(), Error> {
-        self.position = offset + 1;
-        let (Parcel::Taps { window, .. } | Parcel::Finished { window, .. }) = &parcel;
-        let is_done = self.done_through >= Some(*window) || self.ledger.book().is_settled(*window);
-        if *window < self.first || is_done {
-            return Ok(());
-        }
-        self.assembly.take(parcel, offset)?;
-        Ok(())
     }
 }
 

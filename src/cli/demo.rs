@@ -1,0 +1,201 @@
+//! `tapveil demo`: the whole thing alive in one command, with a Kafka inside this process. The service is the one of
+//! `run`; only its configuration is made here.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use jiff::civil::DateTime;
+
+use super::failure::say;
+use super::init::write_feed;
+use super::run::{Console, stop_on_signals};
+use super::{COMMIT, Failure, VERSION};
+use crate::city::{City, CityTap, Preset};
+use crate::clock::SystemClock;
+use crate::config::{self, Settings};
+use crate::kafka::{self, FeedOptions, Feeder, InProcess, Outgoing};
+use crate::pipeline::run::{Event, Role, Service, Stop};
+use crate::publish::verify::verify;
+
+const CONFIG: &str = include_str!("../../config/demo.toml");
+/// The three days take so long.
+const SECONDS: u64 = 15;
+
+#[derive(clap::Args)]
+pub(super) struct Arguments {
+    /// Where the city and its releases go; must not hold an earlier one
+    #[arg(long, value_name = "DIR", default_value = "tapveil-demo")]
+    out: PathBuf,
+    /// Which engine: safepath, hybrid, simple, seqpt, lk or projection
+    #[arg(long, value_name = "NAME", default_value = "safepath")]
+    engine: String,
+    /// How many cards the city has
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    cards: u64,
+    /// Where the console is served
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    listen: String,
+    /// Keep the console open at the end, until Ctrl-C
+    #[arg(long)]
+    stay: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let began = Instant::now();
+    let dir = &arguments.out;
+    let usage = |error: crate::city::Error| Failure::usage(error.to_string());
+    let city = City::new(Preset::Metro, Some(arguments.cards), 1).map_err(usage)?;
+    let cluster = InProcess::start()?;
+    let text = CONFIG
+        .replace("ENGINE", engine_section(&arguments.engine)?)
+        .replace("BROKERS", &cluster.brokers())
+        .replace("LISTEN", &arguments.listen);
+    write_feed(dir, &text)?;
+    let taps = write_days(&city, dir)?;
+    let path = dir.join("tapveil.toml");
+    let settings = config::load(&path)?;
+    let kafka = cluster.settings(settings.required_kafka(&path)?)?;
+    let stop = Stop::default();
+    let console = Console::start(&settings, Role::All, &stop)?;
+    console.serving.runtime.spawn(stop_on_signals(stop.clone()));
+    say(&format!(
+        "a made-up city of {} cards; three days of taps, one window a day, engine {}\n\
+         console: http://{}/\n",
+        city.n_cards(),
+        arguments.engine,
+        console.serving.address
+    ));
+    let played = play_and_run(&settings, &kafka, taps, &console, &stop)?;
+    summary(dir, played, began)?;
+    if arguments.stay {
+        say(&format!("\nthe console stays at http://{}/ until Ctrl-C", console.serving.address));
+        while !stop.is_asked() {
+            std::thread::sleep(std::time::Duration::from_millis(200));
+        }
+    }
+    console.serving.end();
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Plays the taps while the service runs; gives how many were played.
+fn play_and_run(
+    settings: &Settings,
+    kafka: &kafka::Settings,
+    taps: Vec<(DateTime, Vec<u8>)>,
+    console: &Console,
+    stop: &Stop,
+) -> Result<u64, Failure> {
+    let per_second = u32::try_from(taps.len() as u64 / SECONDS + 1).unwrap_or(u32::MAX);
+    let options = FeedOptions { rate: NonZeroU32::new(per_second), producers: NonZeroUsize::MIN };
+    let service = Service {
+        settings,
+        kafka,
+        role: Role::All,
+        version: VERSION,
+        commit: COMMIT,
+        clock: &SystemClock,
+        metrics: &console.shown.metrics,
+        health: &console.shown.health,
+        panel: &console.shown.panel,
+        hear: &|event| match event {
+            Event::WaitingForLedger | Event::WaitingForBroker(_) | Event::Topic(_) => {}
+            event => say(&format!("  {event}")),
+        },
+    };
+    std::thread::scope(|scope| {
+        let feed = scope.spawn(|| -> Result<u64, Failure> {
+            let mut feeder = Feeder::start(kafka, &kafka.topics.taps, options)?;
+            let mut day = None;
+            for (time, payload) in taps {
+                if day != Some(time.date()) {
+                    day = Some(time.date());
+                    say(&format!("  taps of {} …", time.date()));
+                }
+                if stop.is_set() || !feeder.send(Outgoing { key: None, payload }) {
+                    break;
+                }
+            }
+            Ok(feeder.finish()?)
+        });
+        let done = crate::pipeline::run::run(&service, stop);
+        // Whatever ended the service ends the feed.
+        stop.set();
+        let played = feed.join().expect("a feed that panics stops the demo");
+        done.map_err(|error| Failure::new(error.kind(), error))?;
+        played
+    })
+}
+
+/// The end: what there is now, and three things to try.
+fn summary(dir: &Path, played: u64, began: Instant) -> Result<(), Failure> {
+    let releases = dir.join("releases");
+    let report = verify(&releases)?;
+    let sound = if report.is_sound() { "every one checked and sound" } else { "NOT sound" };
+    let (n, dir, releases) = (report.releases.len(), dir.display(), releases.display());
+    say(&format!(
+        "\n{played} taps became {n} releases in {releases}, {sound}, in {:.0} s\n\
+         what to try next:\n  \
+         tapveil demo --stay --out another        the same, and look at the console\n  \
+         tapveil verify {releases}                what a recipient would check\n  \
+         tapveil check -c {dir}/tapveil.toml      what the configuration promises and costs",
+        began.elapsed().as_secs_f64()
+    ));
+    Ok(())
+}
+
+/// Writes stations and the first three days of taps, in order of time; gives the taps.
+fn write_days(city: &City, dir: &Path) -> Result<Vec<(DateTime, Vec<u8>)>, Failure> {
+    let failed = |error: std::io::Error| {
+        Failure::external(format!("cannot write into {}: {error}", dir.display()))
+    };
+    let mut stations = BufWriter::new(File::create_new(dir.join("stations.csv")).map_err(failed)?);
+    city.write_stations(&mut stations).and_then(|()| stations.flush()).map_err(failed)?;
+    let ends = city.windows().begins() + jiff::SignedDuration::from_hours(3 * 24);
+    let line = |tap: CityTap<'_>| {
+        let time = tap.time.strftime("%Y-%m-%dT%H:%M:%S");
+        (tap.time, format!("{},{},{time}", tap.card_id(), tap.station).into_bytes())
+    };
+    let mut taps: Vec<_> = city.taps().filter(|tap| tap.time < ends).map(line).collect();
+    taps.sort();
+    let mut file = BufWriter::new(File::create_new(dir.join("taps.csv")).map_err(failed)?);
+    file.write_all(b"card,station,time\n").map_err(failed)?;
+    for (_, line) in &taps {
+        file.write_all(line).and_then(|()| file.write_all(b"\n")).map_err(failed)?;
+    }
+    file.flush().map_err(failed)?;
+    Ok(taps)
+}
+
+/// What `[engine]` says for each engine.
+fn engine_section(name: &str) -> Result<&'static str, Failure> {
+    Ok(match name {
+        "safepath" => {
+            "[engine]\nname = \"safepath\"\nepsilon = \"4.0\"\nheight = 2\nallocation = \"even\"\n\n\
+             [engine.taxonomy]\nlocations = { fanout = 4, height = 1 }\ntimes = \"flat\"\n"
+        }
+        "hybrid" => {
+            "[engine]\nname = \"hybrid\"\nepsilon = \"4.0\"\nheight = 3\ninput = \"sequences\"\n\n\
+             [engine.taxonomy]\nlocations = { fanout = 8, height = 1 }\n"
+        }
+        "simple" => {
+            "[engine]\nname = \"simple\"\nepsilon = \"4.0\"\nheight = 2\ninput = \"sequences\"\n"
+        }
+        "seqpt" => "[engine]\nname = \"seqpt\"\nepsilon = \"4.0\"\nheight = 2\n",
+        "lk" => {
+            "[engine]\nname = \"lk\"\nl = 2\nk = 20\nscore = 1\n\
+             weights = { alpha = \"0.4\", beta = \"0.2\", gamma = \"0.2\", delta = \"0.2\" }\n"
+        }
+        "projection" => {
+            "[engine]\nname = \"projection\"\nbreach = \"0.5\"\ninput = \"sequences\"\nadversaries = \"line\"\n"
+        }
+        other => {
+            return Err(Failure::usage(format!(
+                "{other:?} is not an engine; use safepath, hybrid, simple, seqpt, lk or projection"
+            )));
+        }
+    })
+}

@@ -1,0 +1,148 @@
+//! Who may see what, and what every answer carries.
+
+use std::fmt;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::{PATIENCE, Shown};
+
+/// What an operator shows to see exact numbers. Never printed.
+#[derive(Clone)]
+pub struct Token(String);
+
+impl Token {
+    /// The shortest that is taken: 16 letters cannot be guessed.
+    pub const SHORTEST: usize = 16;
+
+    /// A token, if it is long enough and plain text.
+    pub fn new(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let is_plain = text.bytes().all(|byte| byte.is_ascii_graphic());
+        (is_plain && text.len() >= Self::SHORTEST).then(|| Self(text.to_owned()))
+    }
+
+    /// Whether this is the token; the time it takes tells nothing about where it differs.
+    fn is(&self, shown: &str) -> bool {
+        let (ours, theirs) = (self.0.as_bytes(), shown.as_bytes());
+        let differing = ours.iter().zip(theirs).fold(0, |sum, (a, b)| sum | (a ^ b));
+        ours.len() == theirs.len() && differing == 0
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(***)")
+    }
+}
+
+/// Lets operators through: with the token as bearer or as the password of any user, where one is configured.
+pub(super) async fn operators_only(
+    State(shown): State<Arc<Shown>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let Some(token) = &shown.facts.token else { return next.run(request).await };
+    let given = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    if given.and_then(presented).is_some_and(|given| token.is(&given)) {
+        return next.run(request).await;
+    }
+    let ask = [(header::WWW_AUTHENTICATE, "Basic realm=\"tapveil operators\"")];
+    let what = "for operators only: send the token of http.token_file (Authorization: Bearer …, or as a password)\n";
+    (StatusCode::UNAUTHORIZED, ask, what).into_response()
+}
+
+/// What `Authorization` presents.
+fn presented(value: &str) -> Option<String> {
+    match value.split_once(' ')? {
+        (kind, token) if kind.eq_ignore_ascii_case("bearer") => Some(token.trim().to_owned()),
+        (kind, pair) if kind.eq_ignore_ascii_case("basic") => {
+            let pair = String::from_utf8(base64(pair.trim())?).ok()?;
+            pair.split_once(':').map(|(_, password)| password.to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// Base64 as browsers write it.
+fn base64(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let (mut bits, mut n) = (0_u32, 0);
+    for byte in text.trim_end_matches('=').bytes() {
+        let six = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        bits = bits << 6 | u32::from(six);
+        n += 6;
+        if n >= 8 {
+            n -= 8;
+            bytes.push((bits >> n & 0xff) as u8);
+        }
+    }
+    Some(bytes)
+}
+
+/// Nothing from elsewhere is loaded, nothing is framed, and only reading is possible.
+pub(super) async fn safe_headers(request: Request, next: Next) -> Response {
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        let allow = [(header::ALLOW, "GET, HEAD")];
+        return (StatusCode::METHOD_NOT_ALLOWED, allow, "everything here is read-only\n")
+            .into_response();
+    }
+    let mut answer = next.run(request).await;
+    for (name, value) in [
+        (
+            header::CONTENT_SECURITY_POLICY,
+            "default-src 'none'; style-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+        ),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "no-store"),
+    ] {
+        answer.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    answer
+}
+
+/// An answer that takes too long is given up.
+pub(super) async fn in_time(request: Request, next: Next) -> Response {
+    match tokio::time::timeout(PATIENCE, next.run(request)).await {
+        Ok(answer) => answer,
+        Err(_) => {
+            (StatusCode::SERVICE_UNAVAILABLE, "this takes too long; try again\n").into_response()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_long_plain_and_never_shown() {
+        assert!(Token::new("short").is_none());
+        assert!(Token::new("sixteen letters with spaces").is_none());
+        let token = Token::new(" abcdefghijklmnop\n").unwrap();
+        assert!(token.is("abcdefghijklmnop"));
+        assert!(!token.is("abcdefghijklmnoq") && !token.is("abcdefghijklmnopq") && !token.is(""));
+        assert_eq!(format!("{token:?}"), "Token(***)");
+    }
+
+    #[test]
+    fn a_token_comes_as_bearer_or_as_a_password() {
+        assert_eq!(presented("Bearer abc").as_deref(), Some("abc"));
+        assert_eq!(presented("Basic dXNlcjphYmM=").as_deref(), Some("abc"));
+        assert_eq!(presented("Basic dXNlcjpwOmFzcw==").as_deref(), Some("p:ass"));
+        for other in ["", "abc", "Digest abc", "Basic ***", "Basic dXNlcg=="] {
+            assert_eq!(presented(other), None, "{other:?}");
+        }
+    }
+}
