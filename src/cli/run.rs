@@ -57,6 +57,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let stop = Stop::default();
     let console = Console::start(&settings, role, &stop)?;
     console.serving.runtime.spawn(stop_on_signals(stop.clone()));
+    log::note("console", &format!("console at http://{}/", console.serving.address));
     let service = Service {
         settings: &settings,
         kafka,

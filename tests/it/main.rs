@@ -25,3 +25,5 @@ mod run_oddities;
 mod run_secure;
 mod run_brokers;
 mod run_foreign;
+mod web;
+mod console;
