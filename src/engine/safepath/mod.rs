@@ -17,7 +17,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
 
 use super::noise::{Noise, NoiseSource};
-use super::tree::{self, Classes, Growth, Item, Splitter, Sprout};
+use super::tree::{self, Cell, Classes, Growth, Item, Splitter, Sprout, Universe};
 use super::{
     Draft, Engine, EngineFacts, Error, ExpectedError, Guarantee, Outlook, Release, Row,
     UniverseFacts,
@@ -30,7 +30,7 @@ use crate::seal::SealedWindow;
 use crate::secret::NoiseKey;
 
 /// Changes whenever the same input could give other output. Part of the configuration digest.
-pub const REVISION: u32 = 1;
+pub const REVISION: u32 = 2;
 
 /// How places are grouped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -271,8 +271,8 @@ struct PlaceThenTime<'a> {
 }
 
 impl Splitter for PlaceThenTime<'_> {
-    fn rank(&self, station: u32) -> u32 {
-        self.places.rank(station)
+    fn place(&self, next: Doublet) -> (u32, u32) {
+        (self.places.rank(next.station.0), next.slot)
     }
 
     fn split(
@@ -284,33 +284,33 @@ impl Splitter for PlaceThenTime<'_> {
     ) {
         items.sort_unstable_by_key(|item| u64::from(item.rank) << 32 | u64::from(item.slot));
         let mut passed = Vec::new();
-        let by_rank = |item: &Item| item.rank;
-        tree::walk(self.places, self.place_classes, items, by_rank, 0, noise, &mut |found| {
-            passed.push(found);
-        });
+        let places = Universe {
+            taxonomy: self.places,
+            classes: self.place_classes,
+            min_rank: 0,
+            width: 1,
+        };
+        let by_rank = |item: &Item| Cell { rank: item.rank, within: 0 };
+        tree::walk(places, items, by_rank, noise, &mut |found| passed.push(found));
+        let times = Universe {
+            taxonomy: &self.times,
+            classes: &self.time_classes,
+            min_rank: min_slot,
+            width: 1,
+        };
+        let by_slot = |item: &Item| Cell { rank: item.slot, within: 0 };
         for place in passed {
-            let station = StationIx(self.places.element(place.rank));
+            let station = StationIx(self.places.element(place.cell.rank));
             let below = &items[place.items.clone()];
-            let by_slot = |item: &Item| item.slot;
-            tree::walk(
-                &self.times,
-                &self.time_classes,
-                below,
-                by_slot,
-                min_slot,
-                noise,
-                &mut |found| {
-                    let item = |at: usize| {
-                        u32::try_from(place.items.start + at).expect("as many as cards")
-                    };
-                    sprouts.push(Sprout {
-                        doublet: Doublet { station, slot: found.rank },
-                        noisy: found.noisy,
-                        from: item(found.items.start),
-                        to: item(found.items.end),
-                    });
-                },
-            );
+            let item = |at: usize| u32::try_from(place.items.start + at).expect("as many as cards");
+            tree::walk(times, below, by_slot, noise, &mut |found| {
+                sprouts.push(Sprout {
+                    doublet: Doublet { station, slot: found.cell.rank },
+                    noisy: found.noisy,
+                    from: item(found.items.start),
+                    to: item(found.items.end),
+                });
+            });
         }
     }
 }

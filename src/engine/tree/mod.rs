@@ -15,7 +15,7 @@ mod walk;
 pub use consistent::rows;
 pub use grow::Growth;
 pub(crate) use grow::grow;
-pub use walk::{Classes, Found, walk};
+pub use walk::{Cell, Classes, Found, Universe, walk};
 
 use crate::model::Doublet;
 
@@ -45,8 +45,9 @@ pub struct Sprout {
 
 /// How an engine splits one node: the only thing the engines differ in.
 pub trait Splitter: Sync {
-    /// The rank of a station in the engine's location taxonomy.
-    fn rank(&self, station: u32) -> u32;
+    /// Where the next doublet of a trajectory lies in the engine's eyes: the station's rank in the location
+    /// taxonomy, and the slot (always 0 for an engine that sees no times).
+    fn place(&self, next: Doublet) -> (u32, u32);
 
     /// Splits a node whose path ends in slot `min_slot`; pushes what passes. `items` may be reordered.
     fn split(

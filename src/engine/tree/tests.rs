@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::consistent::fit_under;
 use super::*;
-use crate::engine::noise::{NodeClass, Noise, NoiseSource, Scale, Silence};
+use crate::engine::noise::{NodeClass, Noise, NoiseSource, Occupied, Scale, Silence};
 use crate::model::{Child, StationIx, Taxonomy};
 use crate::passenger::{CardKey, Trajectories};
 use crate::secret::{NoiseKey, Secret};
@@ -64,21 +64,23 @@ proptest! {
 /// Answers like a node would and counts how many candidates of each class it was asked about.
 #[derive(Default)]
 struct Counting {
-    asked: BTreeMap<(u64, u64), (u64, u64)>,
-    keep_empty: bool,
+    asked: BTreeMap<(u64, u64), u64>,
 }
 
 impl Noise for Counting {
-    fn occupied(&mut self, class: &NodeClass, count: u64) -> Option<u64> {
-        self.asked.entry((class.scale().num(), class.threshold())).or_default().0 += 1;
-        Some(count.max(class.threshold()))
-    }
-
-    fn empties(&mut self, class: &NodeClass, n: u64, kept: &mut dyn FnMut(u64, u64)) {
-        self.asked.entry((class.scale().num(), class.threshold())).or_default().1 += n;
-        if self.keep_empty {
-            (0..n).for_each(|ordinal| kept(ordinal, class.threshold()));
-        }
+    fn ask(
+        &mut self,
+        class: &NodeClass,
+        n: u64,
+        occupied: &[Occupied],
+        kept: &mut dyn FnMut(u64, u64),
+    ) {
+        *self.asked.entry((class.scale().num(), class.threshold())).or_default() += n;
+        let count = |place| {
+            let found = occupied.binary_search_by_key(&place, |candidate| candidate.place);
+            found.map_or(0, |found| occupied[found].count)
+        };
+        (0..n).for_each(|place| kept(place, count(place).max(class.threshold())));
     }
 }
 
@@ -108,36 +110,45 @@ proptest! {
     #[test]
     fn every_candidate_is_asked_about_exactly_once(
         taxonomy in taxonomy(),
-        keys in prop::collection::vec(0_u32..40, 0..30),
+        keys in prop::collection::vec((0_u32..40, 0_u32..5), 0..30),
         min_rank in 0_u32..40,
+        width in 1_u32..5,
     ) {
         let n = taxonomy.n_leaves();
         let min_rank = min_rank % n;
-        let mut keys: Vec<u32> = keys.into_iter().map(|k| min_rank + k % (n - min_rank)).collect();
+        let mut keys: Vec<Cell> = keys
+            .into_iter()
+            .map(|(k, w)| Cell { rank: min_rank + k % (n - min_rank), within: w % width })
+            .collect();
         keys.sort_unstable();
-        let mut noise = Counting { keep_empty: true, ..Counting::default() };
+        let mut noise = Counting::default();
         let mut found = Vec::new();
-        walk(&taxonomy, &classes(&taxonomy), &keys, |k| *k, min_rank, &mut noise, &mut |f| found.push(f));
+        let classes = classes(&taxonomy);
+        let universe = Universe { taxonomy: &taxonomy, classes: &classes, min_rank, width };
+        walk(universe, &keys, |k| *k, &mut noise, &mut |f| found.push(f));
         let mut expected: BTreeMap<(u64, u64), u64> = BTreeMap::new();
         for node in taxonomy.nodes() {
             for number in 0..taxonomy.n_children(node) {
                 let child = taxonomy.child(node, number);
                 if taxonomy.child_ranks(&child).end > min_rank {
                     let depth = u64::from(taxonomy.depth(node));
-                    let class = match child { Child::General(_) => depth + 1, Child::Leaf(_) => 100 + depth };
-                    *expected.entry((class, 1)).or_default() += 1;
+                    let (class, cells) = match child {
+                        Child::General(_) => (depth + 1, 1),
+                        Child::Leaf(_) => (100 + depth, u64::from(width)),
+                    };
+                    *expected.entry((class, 1)).or_default() += cells;
                 }
             }
         }
-        let asked: BTreeMap<_, _> =
-            noise.asked.into_iter().map(|(class, (some, none))| (class, some + none)).filter(|(_, n)| *n > 0).collect();
-        prop_assert_eq!(asked, expected);
-        let mut ranks: Vec<u32> = found.iter().map(|f| f.rank).collect();
-        ranks.sort_unstable();
-        prop_assert_eq!(ranks, (min_rank..n).collect::<Vec<_>>());
+        noise.asked.retain(|_, n| *n > 0);
+        prop_assert_eq!(noise.asked, expected);
+        let mut cells: Vec<Cell> = found.iter().map(|f| f.cell).collect();
+        cells.sort_unstable();
+        let all = (min_rank..n).flat_map(|rank| (0..width).map(move |within| Cell { rank, within }));
+        prop_assert_eq!(cells, all.collect::<Vec<_>>());
         for f in found {
-            let below = keys.iter().filter(|&&key| key == f.rank).count();
-            prop_assert_eq!(f.items.len(), below, "the items under a leaf are those with its rank");
+            let below = keys.iter().filter(|&&key| key == f.cell).count();
+            prop_assert_eq!(f.items.len(), below, "the items in a cell are those that lie there");
             prop_assert_eq!(f.noisy, (below as u64).max(1));
         }
     }
@@ -157,15 +168,18 @@ impl Flat {
 }
 
 impl Splitter for Flat {
-    fn rank(&self, station: u32) -> u32 {
-        station
+    fn place(&self, next: Doublet) -> (u32, u32) {
+        (next.station.0, 0)
     }
 
     fn split(&self, items: &mut [Item], _: u32, noise: &mut impl Noise, sprouts: &mut Vec<Sprout>) {
         items.sort_unstable();
-        walk(&self.taxonomy, &self.classes, items, |item| item.rank, 0, noise, &mut |found| {
+        let Self { taxonomy, classes } = self;
+        let universe = Universe { taxonomy, classes, min_rank: 0, width: 1 };
+        let cell = |item: &Item| Cell { rank: item.rank, within: 0 };
+        walk(universe, items, cell, noise, &mut |found| {
             sprouts.push(Sprout {
-                doublet: Doublet { station: StationIx(found.rank), slot: 0 },
+                doublet: Doublet { station: StationIx(found.cell.rank), slot: 0 },
                 noisy: found.noisy,
                 from: u32::try_from(found.items.start).unwrap(),
                 to: u32::try_from(found.items.end).unwrap(),
@@ -262,10 +276,15 @@ fn each_node_asks_its_own_noise() {
         }
     }
     impl Noise for Only {
-        fn occupied(&mut self, _: &NodeClass, count: u64) -> Option<u64> {
-            self.0.then_some(count)
+        fn ask(
+            &mut self,
+            _: &NodeClass,
+            _: u64,
+            occupied: &[Occupied],
+            kept: &mut dyn FnMut(u64, u64),
+        ) {
+            occupied.iter().filter(|_| self.0).for_each(|o| kept(o.place, o.count));
         }
-        fn empties(&mut self, _: &NodeClass, _: u64, _: &mut dyn FnMut(u64, u64)) {}
     }
     let paths = vec![vec![0, 0], vec![1, 0], vec![2, 0]];
     let levels = grow(&trajectories(&paths), &Flat::new(3, class(1)), growth(2, 100, 1), &ByPlace);
