@@ -15,12 +15,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::tz::TimeZone;
-use tapveil::city::{City, Preset};
-use tapveil::engine::Engine;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
+use tapveil::city::{City, Preset};
+use tapveil::engine::Engine;
 use tapveil::engine::noise::{DiscreteLaplace, Scale};
-use tapveil::engine::safepath::{Allocation, Places, SafePath, Settings, Shape, Threshold, Times};
+use tapveil::engine::safepath::{Allocation, SafePath, Settings};
+use tapveil::engine::tree::{Basics, Places, Shape, Threshold, Times};
 use tapveil::ingest::{Decoder, Fields, Format};
 use tapveil::ledger::{Journal, Ledger, Outcome, Repeat, Request};
 use tapveil::model::{Calendar, Digest, Doublet, MicroEpsilon, Stations, Window};
@@ -158,18 +159,17 @@ fn seal(
 
 fn engine(stations: &Arc<Stations>, allocation: Allocation, height: u32, n_slots: u32) -> SafePath {
     let shape = Shape { fanout: 2, height: 3 };
-    let settings = Settings {
+    let basics = Basics {
         epsilon: MicroEpsilon::new(1_000_000),
         height: NonZeroU32::new(height).unwrap(),
         threshold: Threshold::OwnNoise,
-        allocation,
         max_nodes: 50_000_000,
         max_length: NonZeroU32::new(MAX_LENGTH).unwrap(),
         stations: stations.clone(),
-        places: Places::Balanced(shape),
-        times: Times::Balanced(shape),
         threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
     };
+    let places = Places::Balanced(shape);
+    let settings = Settings { basics, allocation, places, times: Times::Balanced(shape) };
     SafePath::new(settings, n_slots).unwrap()
 }
 

@@ -168,3 +168,33 @@ fn no_card_is_in_a_release_or_in_what_the_program_says() {
         assert!(!bytes.is_some_and(|bytes| holds(&bytes)), "{} names a card", path.display());
     }
 }
+
+/// Every engine over the tree, from taps to a release that verifies; sequences carry no times anywhere.
+#[test]
+fn every_engine_makes_a_release_that_verifies() {
+    for (name, input) in [
+        ("hybrid", "sequences"),
+        ("hybrid", "doublets"),
+        ("simple", "sequences"),
+        ("seqpt", "doublets"),
+    ] {
+        let city = City::new();
+        city.edit("name = \"safepath\"", &format!("name = \"{name}\"\ninput = \"{input}\""));
+        city.edit("locations = { fanout = 2, height = 3 }", "locations = \"lines\"");
+        city.edit("height = 4", "height = 3");
+        city.sanitize("out", &[]).code(0);
+        city.verify("out").code(0);
+        let release = city.path("out").join(WEEK);
+        let rows = fs::read_to_string(release.join("paths.csv")).unwrap();
+        assert!(rows.lines().count() > 20, "{name} over {input} shows rows");
+        assert_eq!(rows.contains('@'), input == "doublets", "a slot only where there are times");
+        let package: Value =
+            serde_json::from_slice(&fs::read(release.join("datapackage.json")).unwrap()).unwrap();
+        assert_eq!(package["privacy"]["engine"]["name"], name);
+        assert!(package["privacy"]["shares"].as_array().is_some_and(|shares| !shares.is_empty()));
+        assert!(fs::read_to_string(release.join("od.csv")).unwrap().lines().count() > 1);
+        let config = city.config();
+        let checked = run(["check", "-c", config.to_str().unwrap()]).code(0).out;
+        assert!(checked.contains("budget split") && checked.contains(name), "{checked}");
+    }
+}

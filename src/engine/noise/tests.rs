@@ -183,7 +183,10 @@ fn the_ends_of_the_range_neither_panic_nor_hang() {
             });
         }
     }
-    assert_eq!(occupied(&mut noise, &NodeClass::new(Scale::new(1, 1_000_000).unwrap(), 1), 7), Some(7));
+    assert_eq!(
+        occupied(&mut noise, &NodeClass::new(Scale::new(1, 1_000_000).unwrap(), 1), 7),
+        Some(7)
+    );
 }
 
 /// `≥ θ` for both kinds: the share of empties with exactly θ is the share of zeros in a geometric.

@@ -8,13 +8,24 @@
 //! Why: `PROOF.md` beside this file.
 #![doc = include_str!("PROOF.md")]
 
+mod budget;
+mod by_place;
 mod consistent;
 mod grow;
+mod growth;
+mod recipe;
+mod shape;
 mod walk;
 
-pub use consistent::rows;
+pub use budget::{BudgetError, PricedTaxonomy, Share, SubLevel, Threshold};
+pub use by_place::ByPlace;
+pub use consistent::{Consistency, rows};
 pub use grow::Growth;
 pub(crate) use grow::grow;
+pub use growth::{expected_nodes, false_children};
+pub use recipe::{Basics, Level, Recipe};
+pub(crate) use recipe::{noisy_rows, rehearse};
+pub use shape::{Places, Shape, Times};
 pub use walk::{Cell, Classes, Found, Universe, walk};
 
 use crate::model::Doublet;
@@ -70,5 +81,7 @@ pub struct Node {
     pub noisy: u64,
 }
 
+#[cfg(test)]
+pub(crate) mod fixture;
 #[cfg(test)]
 mod tests;

@@ -136,7 +136,11 @@ impl<T, C: Fn(&T) -> Cell + Copy, N: Noise> SubLevel<'_, T, C, N> {
     }
 
     /// What is asked about below a node, groups first, then cells; most nodes have one kind only.
-    fn candidates(&self, node: NodeIx, first: u32) -> impl Iterator<Item = Candidates> + use<T, C, N> {
+    fn candidates(
+        &self,
+        node: NodeIx,
+        first: u32,
+    ) -> impl Iterator<Item = Candidates> + use<T, C, N> {
         let taxonomy = self.universe.taxonomy;
         let width = Some(u64::from(self.universe.width));
         let all = first..taxonomy.n_children(node);
