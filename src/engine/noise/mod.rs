@@ -90,6 +90,11 @@ impl NodeClass {
         self.threshold
     }
 
+    /// The noise by itself; an auditor draws it for every candidate.
+    pub(crate) fn noise(&self) -> &DiscreteLaplace {
+        &self.noise
+    }
+
     /// One noisy count, if it reaches the threshold.
     pub(crate) fn noisy(&self, count: u64, rng: &mut impl Rng) -> Option<u64> {
         let noisy = i128::from(count) + i128::from(self.noise.draw(rng));

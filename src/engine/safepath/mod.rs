@@ -7,6 +7,8 @@
 //! Why: `PROOF.md` beside this file; the paper's errata are named where they bite.
 #![doc = include_str!("PROOF.md")]
 
+use std::borrow::Cow;
+
 use num_rational::Ratio;
 
 use super::noise::{NodeClass, Noise};
@@ -55,6 +57,9 @@ pub struct Settings {
 pub struct SafePath {
     settings: Settings,
     places: PricedTaxonomy,
+    /// Of a window with the usual number of slots.
+    times: PricedTaxonomy,
+    slots_nominal: u32,
 }
 
 impl SafePath {
@@ -63,7 +68,7 @@ impl SafePath {
         let places = settings.priced_places();
         let times = settings.priced_times(slots_nominal);
         match (places, times) {
-            (Ok(places), Ok(_)) => Ok(Self { settings, places }),
+            (Ok(places), Ok(times)) => Ok(Self { settings, places, times, slots_nominal }),
             (places, times) => Err([places.err(), times.err()].into_iter().flatten().collect()),
         }
     }
@@ -145,7 +150,11 @@ impl Recipe for SafePath {
     }
 
     fn level(&self, n_slots: u32) -> Result<PlaceThenTime<'_>, BudgetError> {
-        Ok(PlaceThenTime { places: &self.places, times: self.settings.priced_times(n_slots)? })
+        let times = match n_slots == self.slots_nominal {
+            true => Cow::Borrowed(&self.times),
+            false => Cow::Owned(self.settings.priced_times(n_slots)?),
+        };
+        Ok(PlaceThenTime { places: &self.places, times })
     }
 }
 
@@ -153,7 +162,7 @@ impl Recipe for SafePath {
 #[derive(Debug)]
 pub struct PlaceThenTime<'a> {
     places: &'a PricedTaxonomy,
-    times: PricedTaxonomy,
+    times: Cow<'a, PricedTaxonomy>,
 }
 
 impl Splitter for PlaceThenTime<'_> {

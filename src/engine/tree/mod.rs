@@ -23,8 +23,10 @@ pub use consistent::{Consistency, rows};
 pub use grow::Growth;
 pub(crate) use grow::grow;
 pub use growth::{expected_nodes, false_children};
+#[cfg(test)]
+pub(crate) use recipe::noisy_rows;
+pub(crate) use recipe::rehearse;
 pub use recipe::{Basics, Level, Recipe};
-pub(crate) use recipe::{noisy_rows, rehearse};
 pub use shape::{Places, Shape, Times};
 pub use walk::{Cell, Classes, Found, Universe, walk};
 
