@@ -198,3 +198,26 @@ fn every_engine_makes_a_release_that_verifies() {
         assert!(checked.contains("budget split") && checked.contains(name), "{checked}");
     }
 }
+
+#[test]
+fn an_audit_tells_machines_what_it_found() {
+    let audited = run(["audit", "--engine", "hybrid", "--json"]).code(0);
+    assert_eq!(audited.out.lines().count(), 1, "one line for machines");
+    let found = audited.json();
+    assert_eq!(found["sound"], true);
+    assert_members(&found, &["alpha", "engines", "mutants"]);
+    for engine in found["engines"].as_array().unwrap() {
+        assert_members(engine, &["epsilon_micro", "input", "lower_bound", "samples"]);
+        assert_eq!((&engine["engine"], &engine["verdict"]), (&"hybrid".into(), &"holds".into()));
+        let claimed = engine["epsilon_micro"].as_f64().unwrap() / 1e6;
+        assert!(engine["lower_bound"].as_f64().unwrap() <= claimed, "{engine}");
+    }
+    let mutants = found["mutants"].as_array().unwrap();
+    assert_eq!(mutants.len(), 7);
+    for mutant in mutants {
+        assert_eq!(mutant["verdict"], "caught", "{mutant}");
+        assert_eq!(mutant["caught_by"].as_array().unwrap().len(), 2, "{mutant}");
+    }
+    let unknown = run(["audit", "--engine", "lk"]).code(2);
+    assert!(unknown.complaints()[0].contains("safepath, hybrid, simple, seqpt"), "{}", unknown.err);
+}

@@ -98,7 +98,8 @@ impl NodeClass {
     /// One noisy count, if it reaches the threshold.
     pub(crate) fn noisy(&self, count: u64, rng: &mut impl Rng) -> Option<u64> {
         let noisy = i128::from(count) + i128::from(self.noise.draw(rng));
-        u64::try_from(noisy).ok().filter(|&noisy| noisy >= self.threshold)
+        let noisy = u64::try_from(noisy.min(u64::MAX.into())).ok();
+        noisy.filter(|&noisy| noisy >= self.threshold)
     }
 
     /// How likely an empty node passes; a float for words and plots only.

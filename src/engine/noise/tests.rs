@@ -7,6 +7,8 @@ use rand_distr::Distribution;
 
 use super::*;
 
+mod oracle;
+
 /// Standard normal quantile of 1 − 10⁻⁶: a true sampler fails one seed in a million.
 const Z: f64 = 4.753;
 
@@ -213,4 +215,37 @@ fn every_node_has_its_own_stream_and_every_key_its_own_noise() {
     for other in [draws(2, 2, 3), draws(1, 3, 3), draws(1, 2, 4)] {
         assert_ne!(draws(1, 2, 3), other);
     }
+}
+
+/// From one micro to the largest scale there is: quarters of the scale are passed as often as they should.
+#[test]
+fn small_and_large_scales_have_their_quantiles() {
+    for (num, den) in [(1, 1_000_000), (1, 3), (1_000_000, 1), (1 << 40, 3), (Scale::MAX, 1)] {
+        let geometric = Geometric::new(Scale::new(num, den).unwrap());
+        let mut rng = rng(10);
+        let n = 200_000;
+        let draws: Vec<u64> = (0..n).map(|_| geometric.draw(&mut rng)).collect();
+        for quarter in 1..12_u64 {
+            // P(Y ≥ y) = e^(−y·den/num), at the first whole y from a quarter of the scale on.
+            let y = (u128::from(num) * u128::from(quarter)).div_ceil(4 * u128::from(den));
+            let p = (-(y as f64) * den as f64 / num as f64).exp();
+            let passed = draws.iter().filter(|&&draw| u128::from(draw) >= y).count() as f64;
+            let sigma = (f64::from(n) * p * (1.0 - p)).sqrt();
+            assert!(
+                (passed - f64::from(n) * p).abs() <= Z * sigma + 1e-6,
+                "scale {num}/{den}, from {y} on: {passed} of {n}, expected {:.1}",
+                f64::from(n) * p
+            );
+        }
+    }
+}
+
+/// Beyond 64 bits a count is cut to the largest one, never dropped: it reached every threshold there is.
+#[test]
+fn counts_saturate_instead_of_wrapping() {
+    let class = NodeClass::new(Scale::new(Scale::MAX, 1).unwrap(), u64::MAX);
+    let mut rng = rng(11);
+    let kept: Vec<u64> = (0..200).filter_map(|_| class.noisy(u64::MAX, &mut rng)).collect();
+    assert!((50..150).contains(&kept.len()), "about half of all noise is not negative");
+    assert!(kept.iter().all(|&noisy| noisy == u64::MAX));
 }
