@@ -123,6 +123,8 @@ fn sequences(name: &str, cards: Option<u64>, calendar: &Calendar) {
     );
     let mut own = std::process::Command::new(std::env::current_exe().unwrap());
     own.args(["--memory", name]);
+    // What is freed goes back to the system at once; otherwise the release would use memory that sealing left.
+    own.env("MALLOC_MMAP_THRESHOLD_", "65536").env("MALLOC_TRIM_THRESHOLD_", "0");
     if let Some(cards) = cards {
         own.args(["--cards", &cards.to_string()]);
     }

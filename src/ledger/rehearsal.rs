@@ -49,3 +49,26 @@ impl RehearsalLedger {
         self.booked.len()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Calendar, Cost, Digest, Mac};
+
+    #[test]
+    fn a_rehearsal_is_booked_for_its_window_and_price() {
+        let calendar = Calendar::new(jiff::tz::TimeZone::UTC, 86_400, 0, 3_600).unwrap();
+        let window = calendar.window_at("2015-11-09T12:00:00Z".parse().unwrap()).unwrap();
+        let request = Request {
+            window: window.clone(),
+            batch: Mac::from_bytes([3; 32]),
+            configuration: Digest::of(b"test"),
+            cost: Cost::differential(MicroEpsilon::new(5)),
+        };
+        let mut ledger = RehearsalLedger::default();
+        let booked: Vec<_> = (0..3).map(|_| ledger.reserve(&request).redeem()).collect();
+        assert_eq!(ledger.n_rehearsals(), 3, "the same again is no repeat here: nothing is spent");
+        assert!(booked.iter().all(|reservation| reservation.window == window.id()));
+        assert_eq!(booked.iter().map(|r| r.sequence).collect::<Vec<_>>(), [0, 1, 2]);
+    }
+}

@@ -249,3 +249,32 @@ fn counts_saturate_instead_of_wrapping() {
     assert!((50..150).contains(&kept.len()), "about half of all noise is not negative");
     assert!(kept.iter().all(|&noisy| noisy == u64::MAX));
 }
+
+/// Empties are told by their place among all candidates: never an occupied one, never twice, each equally often.
+#[test]
+fn empties_stand_between_the_occupied_candidates() {
+    let class = NodeClass::new(Scale::new(2, 1).unwrap(), 3);
+    let (n, rounds, many) = (30_u64, 40_000, 1 << 40);
+    let occupied = [0, 1, 7, 8, 9, 20, 29].map(|place| Occupied { place, count: many });
+    let mut noise = KeyedNoise(rng(12));
+    let mut hits = vec![0.0; n as usize];
+    for _ in 0..rounds {
+        let mut told = Vec::new();
+        noise.ask(&class, n, &occupied, &mut |place, noisy| {
+            let is_occupied = occupied.iter().any(|candidate| candidate.place == place);
+            assert_eq!(is_occupied, noisy > many / 2, "place {place} has the count {noisy}");
+            told.push(place);
+        });
+        let n_told = told.len();
+        told.sort_unstable();
+        told.dedup();
+        assert_eq!(told.len(), n_told, "a candidate is told once");
+        told.iter().for_each(|&place| hits[place as usize] += 1.0);
+    }
+    let (full, empty): (Vec<_>, Vec<_>) =
+        (0..n).partition(|place| occupied.iter().any(|o| o.place == *place));
+    assert!(full.iter().all(|&place| hits[place as usize] == f64::from(rounds)));
+    let seen: Vec<f64> = empty.iter().map(|&place| hits[place as usize]).collect();
+    let expected = vec![f64::from(rounds) * class.empty_passes(); seen.len()];
+    assert_fits(&seen, &expected, "hits by empty place");
+}

@@ -120,7 +120,7 @@ fn lowering(cap: u128, counts: &[u128]) -> (u128, u128) {
 
 /// The first phase: along every path from the first level to a leaf the non-increasing counts nearest to the
 /// noisy ones (least squares); a node's estimate is their mean over the paths through it. In units of 2⁻²⁰.
-fn averaged_over_paths(levels: &[Vec<Node>]) -> Vec<Vec<u128>> {
+pub(super) fn averaged_over_paths(levels: &[Vec<Node>]) -> Vec<Vec<u128>> {
     let mut sums: Vec<Vec<u128>> = levels.iter().map(|level| vec![0; level.len()]).collect();
     let mut n_paths: Vec<Vec<u32>> = levels.iter().map(|level| vec![0; level.len()]).collect();
     let (mut places, mut blocks) = (Vec::new(), Vec::new());

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use num_rational::Ratio;
 use proptest::prelude::*;
 
-use super::consistent::fit_under;
+use super::consistent::{averaged_over_paths, fit_under};
 use super::*;
 use crate::engine::noise::{NodeClass, Noise, NoiseSource, Occupied, Scale, Silence};
 use crate::model::{Child, StationIx, Taxonomy};
@@ -295,4 +295,73 @@ fn each_node_asks_its_own_noise() {
     let paths = vec![vec![0, 0], vec![1, 0], vec![2, 0]];
     let levels = grow(&trajectories(&paths), &Flat::new(3, class(1)), growth(2, 100, 1), &ByPlace);
     assert_eq!(levels[1].iter().map(|node| node.parent).collect::<Vec<_>>(), [1]);
+}
+
+/// A random tree: each level's nodes name their parents, side by side.
+fn random_levels() -> impl Strategy<Value = Vec<Vec<Node>>> {
+    let level = || prop::collection::vec((0_u32..6, 1_u64..50), 1..7);
+    prop::collection::vec(level(), 1..5).prop_map(|levels| {
+        let mut n_above = 1;
+        let node = |parent, noisy| {
+            let doublet = Doublet { station: StationIx(0), slot: 0 };
+            Node { parent, doublet, noisy }
+        };
+        levels
+            .into_iter()
+            .map(|level| {
+                let mut nodes: Vec<Node> =
+                    level.into_iter().map(|(parent, n)| node(parent % n_above, n)).collect();
+                nodes.sort_by_key(|node| node.parent);
+                n_above = u32::try_from(nodes.len()).unwrap();
+                nodes
+            })
+            .collect()
+    })
+}
+
+/// Theorem 4.3 of stm-hybrid-2012, read off the page: min over j ≥ m of max over i ≤ j of the mean of i to j, from
+/// the leaf (1) up.
+fn fitted_by_the_theorem(upwards: &[u64]) -> Vec<Ratio<i128>> {
+    let mean = |i: usize, j: usize| {
+        let sum: u64 = upwards[i..=j].iter().sum();
+        Ratio::new(i128::from(sum), i128::try_from(j - i + 1).unwrap())
+    };
+    let greatest = |j: usize| (0..=j).map(|i| mean(i, j)).max().unwrap();
+    let n = upwards.len();
+    (0..n).map(|m| (m..n).map(greatest).min().unwrap()).collect()
+}
+
+proptest! {
+    /// The first phase against the theorem, in fractions; what is rounded down is less than two units of 2⁻²⁰.
+    #[test]
+    fn paths_are_fitted_as_the_theorem_says_and_averaged_over_their_leaves(levels in random_levels()) {
+        let mut estimates: BTreeMap<(usize, usize), Vec<Ratio<i128>>> = BTreeMap::new();
+        for (depth, level) in levels.iter().enumerate() {
+            for leaf in 0..level.len() {
+                let below = levels.get(depth + 1).map_or(&[][..], Vec::as_slice);
+                if below.iter().any(|node| node.parent as usize == leaf) {
+                    continue;
+                }
+                let (mut places, mut at) = (Vec::new(), leaf);
+                for up in (0..=depth).rev() {
+                    places.push((up, at));
+                    at = levels[up][at].parent as usize;
+                }
+                let noisy: Vec<u64> = places.iter().map(|&(d, p)| levels[d][p].noisy).collect();
+                for (place, fitted) in places.into_iter().zip(fitted_by_the_theorem(&noisy)) {
+                    estimates.entry(place).or_default().push(fitted);
+                }
+            }
+        }
+        let averaged = averaged_over_paths(&levels);
+        for ((depth, place), estimates) in estimates {
+            let n = i128::try_from(estimates.len()).unwrap();
+            let exact = estimates.iter().sum::<Ratio<i128>>() / n * (1 << 20);
+            let ours = Ratio::from_integer(i128::try_from(averaged[depth][place]).unwrap());
+            prop_assert!(ours <= exact && exact < ours + 2, "{ours} for {exact}");
+        }
+        let released: u64 = rows(&levels, Consistency::TwoPhase).iter().map(|row| row.count).sum();
+        let first: u128 = averaged[0].iter().sum();
+        prop_assert_eq!(u128::from(released), first >> 20, "rows add up to the first level");
+    }
 }
