@@ -41,7 +41,7 @@ pub struct Effort {
 impl Effort {
     /// What the command does: the numbers that the mutants are known to be caught with.
     pub fn usual(threads: NonZeroUsize) -> Self {
-        Self { samples: 100_000, pairs: 120, threads }
+        Self { samples: 100_000, pairs: 400, threads }
     }
 }
 
@@ -126,12 +126,22 @@ pub fn engine_names() -> Vec<&'static str> {
     names
 }
 
+/// Every form of the engines of this name, or of all of them.
+fn forms(engine: Option<&str>) -> impl Iterator<Item = Form> {
+    Form::ALL.iter().copied().filter(move |form| engine.is_none_or(|name| form.name() == name))
+}
+
+/// How many times an audit tells its progress.
+pub fn n_steps(engine: Option<&str>) -> usize {
+    forms(engine).count() + Mutant::all().len()
+}
+
 /// Audits the engines of this name, or all of them, and every mutant: an auditor that misses one proves nothing.
 pub fn audit(engine: Option<&str>, effort: Effort, progress: &dyn Fn(&str)) -> Report {
     let mutants = Mutant::all();
     let sampling = Sampling::new(effort, Form::ALL.len() * Instance::ALL.len() + mutants.len());
     let mut report = Report { engines: Vec::new(), mutants: Vec::new() };
-    for &form in Form::ALL.iter().filter(|form| engine.is_none_or(|name| form.name() == name)) {
+    for form in forms(engine) {
         progress(&format!("{} over {}", form.name(), mechanism::in_words(form.input())));
         let recorded = recorded::audit_form(form, effort.pairs);
         for instance in Instance::ALL {

@@ -1,5 +1,6 @@
 //! `tapveil audit`: tries to break the engines' guarantee.
 
+use std::cell::Cell;
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
@@ -31,9 +32,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         )));
     }
     let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    let progress = Progress::new(0, "", arguments.json);
-    let report = audit::audit(arguments.engine.as_deref(), Effort::usual(threads), &|what| {
-        progress.say(what)
+    let engine = arguments.engine.as_deref();
+    let progress = Progress::new(audit::n_steps(engine) as u64, "", arguments.json);
+    let n_begun = Cell::new(0);
+    let report = audit::audit(engine, Effort::usual(threads), &|what| {
+        progress.say(what);
+        progress.at(n_begun.replace(n_begun.get() + 1));
     });
     progress.finish();
     match arguments.json {

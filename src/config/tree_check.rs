@@ -281,7 +281,8 @@ fn refuse_explosion(reader: &mut Reader, engine: &impl Recipe, n_slots: u32) {
     if expected_nodes(per_node, basics.height.get()) <= most {
         return;
     }
-    let fits = (1..basics.height.get()).rev().find(|&h| expected_nodes(per_node, h) <= most);
+    let grows_to = |height: &u32| expected_nodes(per_node, *height) <= most;
+    let fits = (1..basics.height.get()).take_while(grows_to).last();
     let remedy =
         fits.map_or("no height fits; use a taxonomy or a higher threshold".to_owned(), |fits| {
             format!(

@@ -14,7 +14,7 @@ use super::real::{Coin, Interval, exp_minus};
 
 /// The walk over empty nodes of one class.
 #[derive(Clone, Debug)]
-pub struct EmptyWalk {
+pub(super) struct EmptyWalk {
     scale: Scale,
     threshold: u64,
     /// 1/λ: the scale of the gaps.
@@ -34,7 +34,7 @@ impl EmptyWalk {
     }
 
     /// Tells the ordinals of the nodes among `0..n` that pass, ascending, each with its noisy count.
-    pub fn walk(&self, rng: &mut impl Rng, n: u64, kept: &mut dyn FnMut(u64, u64)) {
+    pub(super) fn walk(&self, rng: &mut impl Rng, n: u64, kept: &mut dyn FnMut(u64, u64)) {
         let Self { scale, threshold, gap_scale, .. } = *self;
         let mut next = self.gaps.draw(rng);
         while next < n {

@@ -13,8 +13,8 @@ mod empty;
 mod real;
 
 pub use draw::{DiscreteLaplace, Geometric};
-pub use empty::EmptyWalk;
 
+use empty::EmptyWalk;
 use num_rational::Ratio;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
