@@ -30,7 +30,7 @@ use tapveil::engine::seqpt::SeqPt;
 use tapveil::engine::tree::{Basics, Places, Shape, Threshold, Times};
 use tapveil::ingest::{Decoder, Fields, Format};
 use tapveil::ledger::{Journal, Ledger, Outcome, Repeat, Request};
-use tapveil::model::{Calendar, Digest, Doublet, Input, MicroEpsilon, StationIx, Stations};
+use tapveil::model::{Calendar, Digest, Doublet, Input, MicroEpsilon, StationIx, Stations, Window};
 use tapveil::passenger::{CardKey, Tap};
 use tapveil::seal::SealedWindow;
 use tapveil::secret::{NoiseKey, Secret};
@@ -51,7 +51,8 @@ fn main() {
     let zone = TimeZone::get("America/Toronto").unwrap();
     let calendar = Calendar::new(zone, 7 * 86_400, 4 * 3_600, 3_600).unwrap();
     if let Some(name) = after("--memory") {
-        return memory(&name, cards, &calendar);
+        let n_taps = after("--taps").and_then(|taps| taps.parse().ok()).unwrap();
+        return memory(&name, n_taps, cards, &calendar);
     }
     noise();
     doublets(cards, &calendar);
@@ -80,7 +81,8 @@ fn preset(name: &str, cards: Option<u64>) -> (City, Arc<Stations>) {
 /// SafePath on the metro, against a sort of the same trajectories.
 fn doublets(cards: Option<u64>, calendar: &Calendar) {
     let (city, stations) = preset("metro", cards);
-    let (sealed, trajectories) = seal(&city, &stations, calendar, MAX_LENGTH);
+    let sealed = seal(&city, &stations, calendar, MAX_LENGTH);
+    let trajectories = in_plain_sight(&city, &stations, calendar, MAX_LENGTH);
     let n_slots = sealed.window().n_slots();
     println!("{} cards, {} stations, {n_slots} slots", city.n_cards(), stations.len());
     let sort = sorting(&trajectories);
@@ -102,10 +104,11 @@ fn doublets(cards: Option<u64>, calendar: &Calendar) {
 /// `hybrid` over sequences, ε = 1, h = 20, against a sort of the same sequences; its memory in a process of its own.
 fn sequences(name: &str, cards: Option<u64>, calendar: &Calendar) {
     let (city, stations) = preset(name, cards);
-    let (sealed, trajectories) = seal(&city, &stations, calendar, SEQUENCE_LENGTH);
-    let plain: Vec<Vec<u32>> =
-        trajectories.iter().map(|path| path.iter().map(|d| d.station.0).collect()).collect();
-    drop(trajectories);
+    let sealed = seal(&city, &stations, calendar, SEQUENCE_LENGTH);
+    let plain: Vec<Vec<u32>> = in_plain_sight(&city, &stations, calendar, SEQUENCE_LENGTH)
+        .iter()
+        .map(|path| path.iter().map(|doublet| doublet.station.0).collect())
+        .collect();
     println!("{name}: {} sequences, {} stations", plain.len(), stations.len());
     let sort = sorting(&plain);
     println!("sort_unstable of the sequences        {:>8.1} ms", millis(sort));
@@ -122,8 +125,9 @@ fn sequences(name: &str, cards: Option<u64>, calendar: &Calendar) {
         millis(took)
     );
     let mut own = std::process::Command::new(std::env::current_exe().unwrap());
-    own.args(["--memory", name]);
-    // What is freed goes back to the system at once; otherwise the release would use memory that sealing left.
+    let n_taps: usize = plain.iter().map(Vec::len).sum();
+    own.args(["--memory", name, "--taps", &n_taps.to_string()]);
+    // What is freed goes back to the system; otherwise the release would use memory that sealing left.
     own.env("MALLOC_MMAP_THRESHOLD_", "65536").env("MALLOC_TRIM_THRESHOLD_", "0");
     if let Some(cards) = cards {
         own.args(["--cards", &cards.to_string()]);
@@ -132,12 +136,9 @@ fn sequences(name: &str, cards: Option<u64>, calendar: &Calendar) {
 }
 
 /// Peak memory of one release, in a process that did nothing else.
-fn memory(name: &str, cards: Option<u64>, calendar: &Calendar) {
+fn memory(name: &str, n_taps: u64, cards: Option<u64>, calendar: &Calendar) {
     let (city, stations) = preset(name, cards);
-    let (sealed, n_taps) = {
-        let (sealed, trajectories) = seal(&city, &stations, calendar, SEQUENCE_LENGTH);
-        (sealed, trajectories.iter().map(Vec::len).sum::<usize>())
-    };
+    let sealed = seal(&city, &stations, calendar, SEQUENCE_LENGTH);
     // What the window holds: 16 bytes and an end a card, 8 bytes a doublet.
     let window = city.n_cards() as f64 * 20.0 + n_taps as f64 * 8.0;
     let engine = hybrid(&stations);
@@ -258,43 +259,59 @@ fn best(mut round: impl FnMut() -> Duration) -> Duration {
     (0..ROUNDS).map(|_| round()).min().unwrap()
 }
 
-/// The window as the pipeline seals it, and the same trajectories in plain sight for the sort.
-fn seal(
+/// The city's taps in its window: card, offset, station.
+fn stamped<'a>(
+    city: &'a City,
+    stations: &'a Stations,
+    window: &'a Window,
+    calendar: &'a Calendar,
+) -> impl Iterator<Item = (String, u32, StationIx)> {
+    city.taps().map(move |tap| {
+        let event = calendar.zone().to_timestamp(tap.time).unwrap();
+        let offset = window.offset_millis(event).unwrap();
+        (tap.card_id(), offset, stations.find(tap.station).unwrap())
+    })
+}
+
+fn window_of(city: &City, calendar: &Calendar) -> Window {
+    let start = calendar.zone().to_timestamp(city.windows().begins()).unwrap();
+    calendar.window_at(start).unwrap()
+}
+
+/// The window as the pipeline seals it.
+fn seal(city: &City, stations: &Stations, calendar: &Calendar, max_length: u32) -> SealedWindow {
+    let secret = Secret::from_bytes(&[1; 32]).unwrap();
+    let window = window_of(city, calendar);
+    let hasher = secret.card_key(window.id());
+    let mut open = OpenWindows::default();
+    for (card, offset, station) in stamped(city, stations, &window, calendar) {
+        open.add(Tap::new(window.id(), CardKey::new(&hasher, card.as_bytes()), offset, station));
+    }
+    let stamps = open.take(window.id());
+    SealedWindow::freeze(window, stamps, NonZeroU32::new(max_length), &secret)
+}
+
+/// The same trajectories in plain sight, for the sort.
+fn in_plain_sight(
     city: &City,
     stations: &Stations,
     calendar: &Calendar,
     max_length: u32,
-) -> (SealedWindow, Vec<Vec<Doublet>>) {
-    let secret = Secret::from_bytes(&[1; 32]).unwrap();
-    let windows = city.windows();
-    let start = calendar.zone().to_timestamp(windows.begins()).unwrap();
-    let window = calendar.window_at(start).unwrap();
-    let hasher = secret.card_key(window.id());
-    let mut open = OpenWindows::default();
+) -> Vec<Vec<Doublet>> {
+    let window = window_of(city, calendar);
     let mut plain: BTreeMap<[u8; 32], Vec<(u32, Doublet)>> = BTreeMap::new();
-    for tap in city.taps() {
-        let event = calendar.zone().to_timestamp(tap.time).unwrap();
-        let offset = window.offset_millis(event).unwrap();
-        let station = stations.find(tap.station).unwrap();
-        let id = tap.card_id();
-        open.add(Tap::new(window.id(), CardKey::new(&hasher, id.as_bytes()), offset, station));
+    for (card, offset, station) in stamped(city, stations, &window, calendar) {
         // In an order of no meaning, like the sealed window's: by a hash of the card.
-        let card = *Digest::of(id.as_bytes()).bytes();
-        plain
-            .entry(card)
-            .or_default()
-            .push((offset, Doublet { station, slot: window.slot_at(offset) }));
+        let taps = plain.entry(*Digest::of(card.as_bytes()).bytes()).or_default();
+        taps.push((offset, Doublet { station, slot: window.slot_at(offset) }));
     }
-    let trajectories = plain
+    plain
         .into_values()
         .map(|mut taps| {
             taps.sort_unstable();
             taps.into_iter().take(max_length as usize).map(|(_, doublet)| doublet).collect()
         })
-        .collect();
-    let stamps = open.take(window.id());
-    let sealed = SealedWindow::freeze(window, stamps, NonZeroU32::new(max_length), &secret);
-    (sealed, trajectories)
+        .collect()
 }
 
 fn basics(stations: &Arc<Stations>, height: u32, max_length: u32) -> Basics {
