@@ -1,6 +1,6 @@
 //! Ingest against a raw consumer with the same settings on the same topic, as a ratio in one run.
 //!
-//! `deploy/kafka/local start`, then `TAPVEIL_TEST_BROKERS=… cargo bench --bench kafka [-- --seconds N]`: taps are produced for so many seconds. ``.
+//! `deploy/kafka/local start`, then `TAPVEIL_TEST_BROKERS=… cargo bench --bench kafka [-- --seconds N]`: taps are produced for so many seconds.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::{Offset, TopicPartitionList};
+use tapveil::clock::{Clock, SystemClock};
 
 fn main() {
     let Ok(brokers) = std::env::var("TAPVEIL_TEST_BROKERS") else {
@@ -47,11 +48,22 @@ fn main() {
     service.0.kill().unwrap();
     service.0.wait().unwrap();
     let began = Instant::now();
-    let _again = Service::start(&config);
+    let again = Service::start(&config);
     wait_until(listen, "tapveil_window_taps_held", n_taps);
     println!(
         "restart to the head             {:>10.1} s with {n_taps} taps in the open window",
         began.elapsed().as_secs_f64()
+    );
+    std::thread::sleep(Duration::from_secs(5));
+    let (idle_span, before) = (Duration::from_secs(20), again.cpu_seconds());
+    std::thread::sleep(idle_span);
+    let idle = (again.cpu_seconds() - before) / idle_span.as_secs_f64();
+    println!("idle                            {:>10.2} % of a core", idle * 100.0);
+    let held = again.resident_bytes();
+    println!(
+        "memory of both roles            {:>10.0} MB, {:.1} bytes a tap of the open window",
+        held / 1e6,
+        held / n_taps as f64
     );
 }
 
@@ -64,7 +76,9 @@ fn feed(dir: &Path, brokers: &str) -> (String, SocketAddr) {
     let config = city.join("tapveil.toml");
     let name = format!("bench-{}", std::process::id());
     let text = fs::read_to_string(&config).unwrap();
-    let yesterday = "2020-01-01";
+    // The window that is open now lasts 31 days; it exists whole if windows begin to exist two such before.
+    let from = SystemClock.now() - jiff::SignedDuration::from_hours(62 * 24);
+    let from = &from.to_string()[..10];
     let text: String = text
         .lines()
         .filter(|line| !line.starts_with("to = "))
@@ -72,7 +86,7 @@ fn feed(dir: &Path, brokers: &str) -> (String, SocketAddr) {
             "format = \"csv\"" => "format = \"json\"\n".to_owned(),
             "length = \"7d\"" => "length = \"31d\"\n".to_owned(),
             line if line.starts_with("time_zone") => "time_zone = \"UTC\"\n".to_owned(),
-            line if line.starts_with("from = ") => format!("from = \"{yesterday}\"\n"),
+            line if line.starts_with("from = ") => format!("from = \"{from}\"\n"),
             line => format!("{line}\n"),
         })
         .collect();
@@ -183,6 +197,22 @@ impl Service {
             .stderr(Stdio::null())
             .spawn();
         Self(child.unwrap())
+    }
+
+    /// Time on a processor, all threads.
+    fn cpu_seconds(&self) -> f64 {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.0.id())).unwrap();
+        let nanos = |task: std::io::Result<fs::DirEntry>| -> f64 {
+            let text = fs::read_to_string(task.unwrap().path().join("schedstat")).unwrap();
+            text.split(' ').next().unwrap().parse().unwrap()
+        };
+        tasks.map(nanos).sum::<f64>() / 1e9
+    }
+
+    fn resident_bytes(&self) -> f64 {
+        let text = fs::read_to_string(format!("/proc/{}/status", self.0.id())).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<f64>().unwrap() * 1024.0
     }
 }
 

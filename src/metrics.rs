@@ -1,13 +1,14 @@
-//! Every metric in one file, and the live board that shows work in progress.
+//! Every metric in one file; beside it the live board that shows work in progress.
 //!
 //! Operator numbers: they are exact, and so they are never published with a release.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+mod board;
 
-use dashmap::DashMap;
+pub use board::{Board, Health, Progress};
+
 use prometheus::{
     Encoder, Gauge, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
-    Opts, Registry, TextEncoder,
+    IntGaugeVec, Opts, Registry, TextEncoder,
 };
 
 use crate::model::{Counts, MicroEpsilon, Reject};
@@ -21,6 +22,9 @@ pub struct Metrics {
     taps: IntCounter,
     rejects: IntCounterVec,
     duplicates: IntCounter,
+    replayed: IntCounter,
+    lag: IntGaugeVec,
+    position: IntGaugeVec,
     sealed: IntCounter,
     engine_seconds: HistogramVec,
     seal_to_commit_seconds: Histogram,
@@ -29,6 +33,9 @@ pub struct Metrics {
     flush_seconds: Histogram,
     windows_open: IntGauge,
     taps_held: IntGauge,
+    bytes_held: IntGauge,
+    verify_failures: IntCounter,
+    kafka: KafkaMetrics,
     last_release: IntGauge,
     spent: Gauge,
     left: Gauge,
@@ -41,17 +48,8 @@ impl Metrics {
     /// If two metrics share a name, which the first test would show.
     pub fn new(version: &str, commit: &str) -> Self {
         let registry = Registry::new();
-        let counter = |name: &str, help: &str| {
-            let counter = IntCounter::new(name, help).expect("a good name");
-            registry.register(Box::new(counter.clone())).expect("a name of its own");
-            counter
-        };
-        let counters = |name: &str, help: &str, label: &str| {
-            let counters =
-                IntCounterVec::new(Opts::new(name, help), &[label]).expect("a good name");
-            registry.register(Box::new(counters.clone())).expect("a name of its own");
-            counters
-        };
+        let counter = |name: &str, help: &str| counter(&registry, name, help);
+        let counters = |name: &str, help: &str, label: &str| counters(&registry, name, help, label);
         let gauge = |name: &str, help: &str| {
             let gauge = Gauge::new(name, help).expect("a good name");
             registry.register(Box::new(gauge.clone())).expect("a name of its own");
@@ -65,6 +63,22 @@ impl Metrics {
                 "reason",
             ),
             duplicates: counter("tapveil_ingest_duplicates_total", "Taps that were there twice."),
+            replayed: counter(
+                "tapveil_ingest_replayed_total",
+                "Records read and not committed before their partition moved on; whoever has it now reads them again.",
+            ),
+            lag: gauges(
+                &registry,
+                "tapveil_ingest_lag_records",
+                "Records between the position and the end of the partition.",
+                "partition",
+            ),
+            position: gauges(
+                &registry,
+                "tapveil_ingest_position_timestamp_seconds",
+                "When the last record that was read had arrived at its broker.",
+                "partition",
+            ),
             sealed: counter("tapveil_seal_windows_total", "Windows sealed."),
             engine_seconds: engine_seconds(&registry),
             seal_to_commit_seconds: seal_to_commit_seconds(&registry),
@@ -81,6 +95,12 @@ impl Metrics {
                 "tapveil_window_taps_held",
                 "Taps held in memory for them.",
             ),
+            bytes_held: int_gauge(&registry, "tapveil_window_bytes_held", "Bytes these taps take."),
+            verify_failures: counter(
+                "tapveil_verify_failures_total",
+                "Releases that did not stand their own check and were not published.",
+            ),
+            kafka: KafkaMetrics::new(&registry),
             last_release: int_gauge(
                 &registry,
                 "tapveil_publish_last_release_timestamp_seconds",
@@ -90,14 +110,19 @@ impl Metrics {
             left: gauge("tapveil_ledger_epsilon_left", "Budget left over the feed's life."),
             registry: registry.clone(),
         };
-        for reason in Reject::ALL {
-            metrics.rejects.with_label_values(&[reason.label()]);
-        }
-        for reason in WITHHELD {
-            metrics.withheld.with_label_values(&[reason]);
-        }
+        metrics.show_zeros();
         build_info(&registry, version, commit);
         metrics
+    }
+
+    /// What has not happened yet is shown as zero.
+    fn show_zeros(&self) {
+        for reason in Reject::ALL {
+            self.rejects.with_label_values(&[reason.label()]);
+        }
+        for reason in WITHHELD {
+            self.withheld.with_label_values(&[reason]);
+        }
     }
 
     /// What a file or a flush gave.
@@ -131,8 +156,39 @@ impl Metrics {
         self.flush_seconds.observe(seconds);
     }
 
-    /// So many windows are on their way, with so many taps.
-    pub fn windows_held(&self, windows: usize, taps: usize) {
+    /// Records of a partition will be read again, by whoever has it now.
+    pub fn replayed(&self, records: u64) {
+        self.replayed.inc_by(records);
+    }
+
+    /// How far a partition of the taps is.
+    pub fn partition(&self, partition: i32, lag: i64, arrived_secs: Option<i64>) {
+        let label = [partition.to_string()];
+        self.lag.with_label_values(&label).set(lag);
+        self.position.with_label_values(&label).set(arrived_secs.unwrap_or_default());
+    }
+
+    /// A partition is somebody else's now.
+    pub fn partition_gone(&self, partition: i32) {
+        let label = [partition.to_string()];
+        // What was never shown cannot be taken away, and need not be.
+        self.lag.remove_label_values(&label).ok();
+        self.position.remove_label_values(&label).ok();
+    }
+
+    /// What a Kafka client says of itself; counters since the last time it said so.
+    pub fn kafka(&self, client: &str, told: &KafkaNumbers) {
+        self.kafka.tell(client, told);
+    }
+
+    /// A release did not stand its own check.
+    pub fn verify_failed(&self) {
+        self.verify_failures.inc();
+    }
+
+    /// So many windows are on their way, with so many taps in so many bytes.
+    pub fn windows_held(&self, windows: usize, taps: usize, bytes: usize) {
+        self.bytes_held.set(i64::try_from(bytes).unwrap_or(i64::MAX));
         self.windows_open.set(i64::try_from(windows).unwrap_or(i64::MAX));
         self.taps_held.set(i64::try_from(taps).unwrap_or(i64::MAX));
     }
@@ -159,6 +215,87 @@ impl Metrics {
             .expect("registered metrics always have a text form");
         String::from_utf8(text).expect("the text form is UTF-8")
     }
+}
+
+/// What a Kafka client says of itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct KafkaNumbers {
+    /// Records received since it last said so.
+    pub received: u64,
+    /// Their bytes.
+    pub received_bytes: u64,
+    /// Rebalances of its group since it last said so.
+    pub rebalances: u64,
+    /// Brokers it is connected to.
+    pub brokers_up: i64,
+    /// Records fetched and not yet read.
+    pub queued: i64,
+}
+
+/// The clients that speak of themselves: the closed set of label values.
+pub const CLIENTS: [&str; 2] = ["ingest", "release"];
+
+struct KafkaMetrics {
+    received: IntCounterVec,
+    received_bytes: IntCounterVec,
+    rebalances: IntCounterVec,
+    brokers_up: IntGaugeVec,
+    queued: IntGaugeVec,
+}
+
+impl KafkaMetrics {
+    fn new(registry: &Registry) -> Self {
+        let counters = |name: &str, help: &str| counters(registry, name, help, "client");
+        let gauges = |name: &str, help: &str| gauges(registry, name, help, "client");
+        let metrics = Self {
+            received: counters(
+                "tapveil_kafka_received_records_total",
+                "Records the client received from its brokers.",
+            ),
+            received_bytes: counters(
+                "tapveil_kafka_received_bytes_total",
+                "Bytes of records the client received from its brokers.",
+            ),
+            rebalances: counters(
+                "tapveil_kafka_rebalances_total",
+                "Rebalances of the client's group.",
+            ),
+            brokers_up: gauges("tapveil_kafka_brokers_up", "Brokers the client is connected to."),
+            queued: gauges(
+                "tapveil_kafka_queued_records",
+                "Records the client has fetched and nobody has read yet.",
+            ),
+        };
+        CLIENTS.iter().for_each(|client| metrics.tell(client, &KafkaNumbers::default()));
+        metrics
+    }
+
+    fn tell(&self, client: &str, told: &KafkaNumbers) {
+        let label = [client];
+        self.received.with_label_values(&label).inc_by(told.received);
+        self.received_bytes.with_label_values(&label).inc_by(told.received_bytes);
+        self.rebalances.with_label_values(&label).inc_by(told.rebalances);
+        self.brokers_up.with_label_values(&label).set(told.brokers_up);
+        self.queued.with_label_values(&label).set(told.queued);
+    }
+}
+
+fn counter(registry: &Registry, name: &str, help: &str) -> IntCounter {
+    let counter = IntCounter::new(name, help).expect("a good name");
+    registry.register(Box::new(counter.clone())).expect("a name of its own");
+    counter
+}
+
+fn counters(registry: &Registry, name: &str, help: &str, label: &str) -> IntCounterVec {
+    let counters = IntCounterVec::new(Opts::new(name, help), &[label]).expect("a good name");
+    registry.register(Box::new(counters.clone())).expect("a name of its own");
+    counters
+}
+
+fn gauges(registry: &Registry, name: &str, help: &str, label: &str) -> IntGaugeVec {
+    let gauges = IntGaugeVec::new(Opts::new(name, help), &[label]).expect("a good name");
+    registry.register(Box::new(gauges.clone())).expect("a name of its own");
+    gauges
 }
 
 fn engine_seconds(registry: &Registry) -> HistogramVec {
@@ -202,77 +339,6 @@ fn build_info(registry: &Registry, version: &str, commit: &str) {
     registry.register(Box::new(info)).expect("a name of its own");
 }
 
-/// Whether a service is ready, written by its workers and read by whoever asks.
-#[derive(Debug, Default)]
-pub struct Health {
-    ingest: AtomicBool,
-    release: AtomicBool,
-    active: AtomicBool,
-}
-
-impl Health {
-    /// The ingest worker has partitions.
-    pub fn ingest_ready(&self, ready: bool) {
-        self.ingest.store(ready, Ordering::Relaxed);
-    }
-
-    /// The release worker is in its group, and active or standing by.
-    pub fn release_ready(&self, ready: bool, active: bool) {
-        self.release.store(ready, Ordering::Relaxed);
-        self.active.store(active, Ordering::Relaxed);
-    }
-
-    /// Whether every wanted worker does its work.
-    pub fn is_ready(&self, ingests: bool, releases: bool) -> bool {
-        (!ingests || self.ingest.load(Ordering::Relaxed))
-            && (!releases || self.release.load(Ordering::Relaxed))
-    }
-}
-
-/// How far each partition is, written by ingest threads and read by whoever shows progress, without either
-/// waiting for the other.
-#[derive(Debug, Default)]
-pub struct Board {
-    partitions: DashMap<u32, Progress>,
-    bytes: AtomicU64,
-}
-
-/// One partition's progress.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Progress {
-    /// Taps that count.
-    pub taps: u64,
-    /// Records that do not.
-    pub rejects: u64,
-}
-
-impl Board {
-    /// So many bytes were read.
-    pub fn read(&self, bytes: u64) {
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    /// So many records of a partition were decoded.
-    pub fn add(&self, partition: u32, taps: u64, rejects: u64) {
-        let mut progress = self.partitions.entry(partition).or_default();
-        progress.taps += taps;
-        progress.rejects += rejects;
-    }
-
-    /// Bytes read so far.
-    pub fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
-    }
-
-    /// All partitions together.
-    pub fn total(&self) -> Progress {
-        self.partitions.iter().fold(Progress::default(), |sum, progress| Progress {
-            taps: sum.taps + progress.taps,
-            rejects: sum.rejects + progress.rejects,
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -284,21 +350,13 @@ mod tests {
             "tapveil_ingest_taps_total 0",
             "tapveil_ingest_rejects_total{reason=\"late\"} 0",
             "tapveil_publish_withheld_total{reason=\"cap\"} 0",
+            "tapveil_ingest_replayed_total 0",
+            "tapveil_verify_failures_total 0",
+            "tapveil_window_bytes_held 0",
+            "tapveil_kafka_brokers_up{client=\"release\"} 0",
             "tapveil_build_info{commit=\"abc\",version=\"1.2.3\"} 1",
         ] {
             assert!(text.contains(line), "{line} is missing in\n{text}");
         }
-    }
-
-    #[test]
-    fn the_board_adds_up_over_threads() {
-        let board = Board::default();
-        std::thread::scope(|scope| {
-            for partition in 0..4 {
-                let board = &board;
-                scope.spawn(move || (0..100).for_each(|_| board.add(partition % 2, 3, 1)));
-            }
-        });
-        assert_eq!(board.total(), Progress { taps: 1_200, rejects: 400 });
     }
 }

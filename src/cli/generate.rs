@@ -62,6 +62,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let preset: Preset = arguments.preset.parse().map_err(usage)?;
     let city = City::new(preset, arguments.cards, arguments.seed).map_err(usage)?;
     let Some(out) = &arguments.out else { return live::run(arguments, &city) };
+    if let Some(flag) = arguments.live.send.any_given() {
+        return Err(Failure::usage(format!(
+            "{flag} is for a feed into Kafka; with --out nothing is sent"
+        )));
+    }
     let taps = write_city(&city, out, false)?;
     let dir = out.display();
     say(&format!(

@@ -15,6 +15,7 @@ mod generate;
 mod init;
 mod ledger;
 mod live;
+mod log;
 mod progress;
 mod quickstart;
 mod run;

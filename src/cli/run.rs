@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{COMMIT, ConfigArgument, Failure, VERSION};
+use super::{COMMIT, ConfigArgument, Failure, VERSION, log};
 use crate::clock::SystemClock;
 use crate::config;
 use crate::console::{self, Shown};
@@ -50,6 +50,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         RoleArgument::Release => Role::Release,
         RoleArgument::All => Role::All,
     };
+    log::start(settings.live.log);
     let stop = Stop::default();
     let draining = stop.clone();
     let shown = Arc::new(Shown {
@@ -80,14 +81,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         clock: &SystemClock,
         metrics: &shown.metrics,
         health: &shown.health,
-        say: &|text| {
+        hear: &|event| {
             if http.is_finished() && !http_failed.swap(true, Ordering::SeqCst) {
-                eprintln!(
-                    "warning: nothing is served at {}: is the address taken?",
-                    settings.live.listen
+                let listen = settings.live.listen;
+                log::warning(
+                    "http",
+                    &format!("nothing is served at {listen}: is the address taken?"),
                 );
             }
-            eprintln!("{text}");
+            log::event(event);
         },
     };
     let done = crate::pipeline::run::run(&service, &stop);
@@ -112,7 +114,7 @@ async fn stop_on_signals(stop: Stop) {
         if stop.is_set() {
             std::process::exit(130);
         }
-        eprintln!("stopping: committing what was read (once more to stop now)");
+        log::note("stopping", "stopping: committing what was read (once more to stop now)");
         stop.set();
     }
 }

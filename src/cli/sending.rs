@@ -29,6 +29,17 @@ pub(super) struct SendArguments {
 }
 
 impl SendArguments {
+    /// An option that was given, if any: they mean nothing where nothing is sent.
+    pub(super) fn any_given(&self) -> Option<&'static str> {
+        let given = [
+            (self.rate.is_some(), "--rate"),
+            (self.producers.get() > 1, "--producers"),
+            (self.duplicates > 0.0, "--duplicates"),
+            (self.keyed, "--keyed"),
+        ];
+        given.into_iter().find(|(is_given, _)| *is_given).map(|(_, name)| name)
+    }
+
     /// With a rate for whoever names none; 0 is as fast as possible.
     fn options(&self, usual: Option<u32>) -> FeedOptions {
         let rate = self.rate.or(usual).and_then(NonZeroU32::new);
@@ -48,7 +59,7 @@ pub(super) fn check_share(flag: &str, share: f64) -> Result<(), Failure> {
 pub(super) fn connected(path: &Path) -> Result<(Settings, kafka::Settings), Failure> {
     let settings = config::load(path)?;
     let kafka = settings.required_kafka(path)?.clone();
-    kafka::connect(&kafka, &mut |line| eprintln!("{line}"))?;
+    kafka::connect(&kafka, &mut |line| eprintln!("{line}"), &|| false)?;
     Ok((settings, kafka))
 }
 

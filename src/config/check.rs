@@ -357,7 +357,5 @@ fn not_in_this_version(reader: &mut Reader) {
     if reader.value("engine.allow_unsound").is_some_and(|value| value.as_bool().is_none()) {
         reader.complain("engine.allow_unsound", "must be true or false");
     }
-    for key in ["http.token_file", "log.format", "log.level"] {
-        reader.check_form(key);
-    }
+    reader.check_form("http.token_file");
 }

@@ -24,6 +24,48 @@ pub struct Live {
     pub not_before_secs: Option<i64>,
     /// Where health and metrics are served.
     pub listen: SocketAddr,
+    /// How the log is written.
+    pub log: Log,
+}
+
+/// How the log is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Log {
+    /// As JSON, as text, or as fits where it goes.
+    pub format: Option<LogFormat>,
+    /// What is left out.
+    pub level: LogLevel,
+}
+
+/// One event a line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// For machines.
+    Json,
+}
+
+/// The least that is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LogLevel {
+    /// Only what failed.
+    Error,
+    /// And what somebody should look at.
+    Warn,
+    /// And what happens.
+    Info,
+}
+
+fn log(reader: &mut Reader) -> Option<Log> {
+    let formats = [("text", LogFormat::Text), ("json", LogFormat::Json)];
+    let format = match reader.value("log.format") {
+        None => Some(None),
+        Some(_) => reader.word("log.format", &formats).map(Some),
+    };
+    let levels = [("error", LogLevel::Error), ("warn", LogLevel::Warn), ("info", LogLevel::Info)];
+    let level = reader.word("log.level", &levels);
+    Some(Log { format: format?, level: level? })
 }
 
 pub(super) fn live(reader: &mut Reader, base: &Path, calendar: Option<&Calendar>) -> Option<Live> {
@@ -35,6 +77,7 @@ pub(super) fn live(reader: &mut Reader, base: &Path, calendar: Option<&Calendar>
     let not_before =
         reader.value("release.not_before").and_then(|_| reader.time_of_day("release.not_before"));
     let listen = listen(reader);
+    let log = log(reader);
     let closing = match by_arrival? {
         true => Closing::Arrival { grace: grace?, clock_margin: clock_margin? },
         false => Closing::Watermark { disorder: disorder? },
@@ -43,7 +86,14 @@ pub(super) fn live(reader: &mut Reader, base: &Path, calendar: Option<&Calendar>
         .value("window.from")
         .and_then(|value| calendar?.parse_moment(value.as_str().unwrap_or_default()));
     let release_dir = release_dir.map(|dir| base.join(dir));
-    Some(Live { closing, from, release_dir, not_before_secs: not_before, listen: listen? })
+    Some(Live {
+        closing,
+        from,
+        release_dir,
+        not_before_secs: not_before,
+        listen: listen?,
+        log: log?,
+    })
 }
 
 /// Exact numbers are served there: only this machine may ask, until there are tokens.

@@ -15,7 +15,7 @@ mod meaning;
 mod reader;
 mod tree_check;
 
-pub use live_check::Live;
+pub use live_check::{Live, Log, LogFormat, LogLevel};
 pub(crate) use reader::duration_secs;
 
 use std::path::{Path, PathBuf};

@@ -11,6 +11,7 @@ mod csv_line;
 mod decode;
 mod file;
 mod json_line;
+mod json_plain;
 mod time;
 
 pub use decode::{Decoded, Decoder, Fields, Format, Settings};

@@ -9,7 +9,7 @@ use rdkafka::consumer::{BaseConsumer, Consumer};
 use super::{Error, Protocol, Settings, Watcher, explain};
 
 /// One question to the brokers may take so long.
-const ANSWER: Duration = Duration::from_secs(5);
+const ANSWER: Duration = Duration::from_secs(1);
 /// The pauses between questions grow to this.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
@@ -24,12 +24,18 @@ impl Settings {
         let mut usual = vec![
             // The default, a second, halves the rate of a fast reader.
             ("fetch.queue.backoff.ms", "1"),
+            // What is fetched and not yet read is memory too.
+            ("queued.max.messages.kbytes", "16384"),
             ("max.poll.interval.ms", "300000"),
-            ("statistics.interval.ms", "0"),
+            // A partition that was added is read after so long.
+            ("topic.metadata.refresh.interval.ms", "30000"),
+            ("statistics.interval.ms", "5000"),
         ];
         if self.protocol == Protocol::Classic {
             // The consumer protocol refuses this: there the broker decides.
-            usual.push(("session.timeout.ms", "10000"));
+            // Six seconds is the least that brokers allow by default: so soon a dead worker's partitions move.
+            usual.push(("session.timeout.ms", "6000"));
+            usual.push(("heartbeat.interval.ms", "2000"));
         }
         let fixed = [
             ("group.id", group),
@@ -107,8 +113,13 @@ impl Settings {
     }
 }
 
-/// Waits until brokers answer, at most `connect_timeout`. `say` hears, once, that and why it takes a while.
-pub fn connect(settings: &Settings, say: &mut dyn FnMut(&str)) -> Result<(), Error> {
+/// Waits until brokers answer, at most `connect_timeout`. `say` hears, once, that and why it takes a while. False if
+/// `is_stopped` said so meanwhile.
+pub fn connect(
+    settings: &Settings,
+    say: &mut dyn FnMut(&str),
+    is_stopped: &dyn Fn() -> bool,
+) -> Result<bool, Error> {
     let watcher = Watcher::default();
     let client: BaseConsumer<Watcher> = settings
         .plain_consumer("read_committed")
@@ -120,7 +131,10 @@ pub fn connect(settings: &Settings, say: &mut dyn FnMut(&str)) -> Result<(), Err
     let mut has_said = false;
     loop {
         let answer = ANSWER.min(left()).max(Duration::from_millis(100));
-        let Err(error) = client.fetch_metadata(None, answer) else { return Ok(()) };
+        let Err(error) = client.fetch_metadata(None, answer) else { return Ok(true) };
+        if is_stopped() {
+            return Ok(false);
+        }
         // Polling is what makes the client tell its context the reasons.
         while client.poll(Duration::ZERO).is_some() {}
         if left().is_zero() {

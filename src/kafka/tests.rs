@@ -82,7 +82,7 @@ fn nothing_overrides_what_exactly_once_rests_on() {
     assert_eq!(consumer.get("isolation.level"), Some("read_committed"));
     assert_eq!(consumer.get("auto.offset.reset"), Some("error"));
     assert_eq!(consumer.get("fetch.queue.backoff.ms"), Some("9"), "tuning is the user's");
-    assert_eq!(consumer.get("session.timeout.ms"), Some("10000"));
+    assert_eq!(consumer.get("session.timeout.ms"), Some("6000"));
     assert_eq!(settings.transactional_producer("t").get("acks"), Some("all"));
     settings.protocol = Protocol::Consumer;
     assert_eq!(settings.group_consumer("g").get("session.timeout.ms"), None);
@@ -132,7 +132,8 @@ fn a_watcher_keeps_the_reason_that_explains_most() {
 fn nobody_at_the_address_is_said_in_time() {
     let began = std::time::Instant::now();
     let mut said = Vec::new();
-    let error = connect(&settings(Vec::new()), &mut |line| said.push(line.to_owned())).unwrap_err();
+    let error = connect(&settings(Vec::new()), &mut |line| said.push(line.to_owned()), &|| false)
+        .unwrap_err();
     assert!(began.elapsed() < Duration::from_secs(5));
     assert!(error.to_string().contains("Connection refused"), "{error}");
     assert_eq!(said.len(), 1, "{said:?}");

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::packed::PackedTaps;
 use super::segment::Parcel;
 use crate::model::WindowId;
 use crate::passenger::Stamp;
@@ -29,7 +30,7 @@ pub enum AssemblyError {
 /// What has come of one window.
 #[derive(Debug)]
 struct Gathering {
-    stamps: Vec<Stamp>,
+    taps: Vec<PackedTaps>,
     finished: BTreeSet<u32>,
     n_partitions: u32,
     first_offset: i64,
@@ -46,7 +47,7 @@ impl Assembly {
     pub fn take(&mut self, parcel: Parcel, offset: i64) -> Result<(), AssemblyError> {
         let (Parcel::Taps { window, .. } | Parcel::Finished { window, .. }) = parcel;
         let gathering = self.windows.entry(window).or_insert_with(|| Gathering {
-            stamps: Vec::new(),
+            taps: Vec::new(),
             finished: BTreeSet::new(),
             n_partitions: 0,
             first_offset: offset,
@@ -56,7 +57,7 @@ impl Assembly {
                 if gathering.finished.contains(&partition) {
                     return Err(AssemblyError::TapsAfterMarker { partition });
                 }
-                gathering.stamps.extend(stamps);
+                gathering.taps.push(PackedTaps::new(stamps));
             }
             Parcel::Finished { partition, n_partitions, .. } => {
                 if !gathering.finished.insert(partition) {
@@ -81,10 +82,12 @@ impl Assembly {
     /// Hands the taps of a complete window over. Its place stays until [`Self::settle`]: whoever fails on the way starts
     /// over from the committed position.
     pub fn take_stamps(&mut self, window: WindowId) -> Vec<Stamp> {
-        self.windows
-            .get_mut(&window)
-            .map(|gathering| std::mem::take(&mut gathering.stamps))
-            .unwrap_or_default()
+        let Some(gathering) = self.windows.get_mut(&window) else { return Vec::new() };
+        let packed = std::mem::take(&mut gathering.taps);
+        let mut stamps = Vec::with_capacity(packed.iter().map(PackedTaps::len).sum());
+        // Each part is freed as soon as it is unpacked.
+        packed.into_iter().for_each(|part| part.unpack_into(&mut stamps));
+        stamps
     }
 
     /// Forgets a window whose release is in place or withheld for good.
@@ -110,7 +113,16 @@ impl Assembly {
 
     /// Taps held.
     pub fn n_taps(&self) -> usize {
-        self.windows.values().map(|gathering| gathering.stamps.len()).sum()
+        self.parts().map(PackedTaps::len).sum()
+    }
+
+    /// Bytes they take.
+    pub fn n_bytes(&self) -> usize {
+        self.parts().map(PackedTaps::n_bytes).sum()
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &PackedTaps> {
+        self.windows.values().flat_map(|gathering| &gathering.taps)
     }
 }
 

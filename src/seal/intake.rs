@@ -27,6 +27,34 @@ pub struct Rules {
     pub past: Option<WindowId>,
 }
 
+/// A record, judged by itself: this needs no state, so any thread may do it.
+#[derive(Clone, Copy, Debug)]
+pub struct Judged {
+    /// When it arrived.
+    pub arrival: Arrival,
+    /// How far it moves a watermark: its event time, unless its clock runs ahead.
+    pub progress: Option<Timestamp>,
+    /// The tap, or why it does not count.
+    pub tap: Result<Tap, Reject>,
+}
+
+impl Judged {
+    /// A record that is no tap.
+    pub fn reject(reason: Reject, arrival: Arrival) -> Self {
+        Self { arrival, progress: None, tap: Err(reason) }
+    }
+
+    /// A tap, judged by the gate.
+    pub fn new(gate: &Gate, tap: Tap, window: &Window, event: Timestamp, arrival: Arrival) -> Self {
+        let is_honest = match arrival {
+            Arrival::Stamped(arrived) => !gate.is_too_far_ahead(event, arrived),
+            Arrival::InFile | Arrival::Unstamped => false,
+        };
+        let tap = gate.judge(window, event, arrival).map(|()| tap);
+        Self { arrival, progress: is_honest.then_some(event), tap }
+    }
+}
+
 /// One partition.
 #[derive(Debug)]
 pub struct Intake {
@@ -56,7 +84,7 @@ impl Intake {
     }
 
     /// A record arrived then, whatever it holds.
-    pub fn arrived(&mut self, arrival: Arrival) {
+    fn arrived(&mut self, arrival: Arrival) {
         self.reached_end = false;
         if let Arrival::Stamped(at) = arrival {
             self.arrival.read(at);
@@ -74,18 +102,12 @@ impl Intake {
         self.reached_end
     }
 
-    /// Takes a tap, or says why not.
-    pub fn take(
-        &mut self,
-        rules: &Rules,
-        tap: Tap,
-        window: &Window,
-        event: Timestamp,
-        arrival: Arrival,
-    ) -> Result<(), Reject> {
-        self.greatest_event = self.greatest_event.max(Some(event));
-        rules.gate.judge(window, event, arrival)?;
-        self.seals.admit(tap.window, rules.closing)?;
+    /// Takes a tap that was judged by itself, or says why not.
+    pub fn take(&mut self, closing: Closing, judged: &Judged) -> Result<(), Reject> {
+        self.arrived(judged.arrival);
+        self.greatest_event = self.greatest_event.max(judged.progress);
+        let tap = judged.tap?;
+        self.seals.admit(tap.window, closing)?;
         self.held.entry(tap.window).or_default().push(tap.stamp);
         self.n_held += 1;
         Ok(())
@@ -246,8 +268,17 @@ mod tests {
         let window = rules.calendar.window_at(event).unwrap();
         let card = CardKey::from_halves([1, 2]);
         let tap = Tap::new(window.id(), card, window.offset_millis(event).unwrap(), StationIx(0));
-        intake.arrived(arrival);
-        intake.take(rules, tap, &window, event, arrival)
+        intake.take(rules.closing, &Judged::new(&rules.gate, tap, &window, event, arrival))
+    }
+
+    #[test]
+    fn a_clock_that_runs_ahead_moves_no_watermark() {
+        let rules = rules();
+        let mut intake = Intake::new(&rules, PartitionSeals::default(), None);
+        let (honest, arrived) = ("2015-11-09T12:00:10Z", "2015-11-09T12:00:11Z");
+        assert_eq!(take(&mut intake, &rules, honest, arrived), Ok(()));
+        let ahead = take(&mut intake, &rules, "2015-11-09T12:02:10Z", arrived);
+        assert_eq!((ahead, intake.greatest_event()), (Err(Reject::TooFarAhead), Some(at(honest))));
     }
 
     #[test]

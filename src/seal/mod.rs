@@ -9,11 +9,12 @@
 mod assembly;
 mod close;
 mod intake;
+mod packed;
 mod segment;
 
 pub use assembly::{Assembly, AssemblyError};
 pub use close::{Arrival, Closing, Finished, PartitionSeals, Watermark};
-pub use intake::{Intake, Remembered, Rules, Sealing};
+pub use intake::{Intake, Judged, Remembered, Rules, Sealing};
 pub use segment::{Nonce, Packer, Parcel, ParcelError};
 
 use std::fmt;

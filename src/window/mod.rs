@@ -48,13 +48,18 @@ impl Gate {
             Arrival::Unstamped => return Err(Reject::NoArrivalTime),
             Arrival::Stamped(arrived) => arrived,
         };
-        if event.duration_since(arrived) > self.max_ahead {
+        if self.is_too_far_ahead(event, arrived) {
             return Err(Reject::TooFarAhead);
         }
         match self.grace {
             Some(grace) if arrived.duration_since(window.end()) > grace => Err(Reject::Late),
             _ => Ok(()),
         }
+    }
+
+    /// Whether a tap's clock runs further ahead of its arrival than clocks may differ.
+    pub fn is_too_far_ahead(&self, event: Timestamp, arrived: Timestamp) -> bool {
+        event.duration_since(arrived) > self.max_ahead
     }
 }
 

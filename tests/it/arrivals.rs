@@ -80,6 +80,28 @@ impl Live {
         Self { feed, brokers: brokers.to_owned(), calendar, grace, producer, stations }
     }
 
+    /// A feed with topics of its own and everything else the same: windows, stations, secret.
+    pub(crate) fn twin(&self) -> Self {
+        let feed = Feed::history(&self.brokers, 20);
+        for name in ["stations.csv", "tapveil.secret", "tapveil.ledger"] {
+            let name = format!("city/{name}");
+            fs::copy(self.feed.path(&name), feed.path(&name)).unwrap();
+        }
+        let text = fs::read_to_string(self.feed.config()).unwrap();
+        fs::write(feed.config(), text.replace(&self.feed.name, &feed.name)).unwrap();
+        let producer =
+            ClientConfig::new().set("bootstrap.servers", &self.brokers).create().unwrap();
+        let (brokers, calendar) = (self.brokers.clone(), self.calendar.clone());
+        Self {
+            feed,
+            brokers,
+            calendar,
+            grace: self.grace,
+            producer,
+            stations: self.stations.clone(),
+        }
+    }
+
     /// Starts a worker that plays both roles and waits until the ledger is open; gives the first window.
     pub(crate) fn open(&self) -> (Worker, Window) {
         let mut worker = self.feed.worker("all", None);
@@ -239,7 +261,7 @@ impl Live {
     }
 
     /// The batches that `sanitize` books for these taps, with a new ledger and the same secret.
-    fn sanitized(&self, csv: &str, first: &Window, last: &Window) -> Vec<(i64, String)> {
+    pub(crate) fn sanitized(&self, csv: &str, first: &Window, last: &Window) -> Vec<(i64, String)> {
         let taps = self.feed.path("in-time.csv");
         fs::write(&taps, csv).unwrap();
         let settings = config::load(&self.feed.config()).unwrap();

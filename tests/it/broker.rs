@@ -107,14 +107,9 @@ impl Drop for Own {
     }
 }
 
-/// Whether the long tests run too (`TAPVEIL_LONG=1`); without them a line that begins with SKIPPED says so.
-pub(crate) fn is_long(what: &str) -> bool {
-    let is_long = std::env::var("TAPVEIL_LONG").as_deref() == Ok("1");
-    if !is_long {
-        let line = format!("SKIPPED {what}: it takes minutes; TAPVEIL_LONG=1 runs it\n");
-        std::io::stderr().write_all(line.as_bytes()).unwrap();
-    }
-    is_long
+/// Whether the tests shall take long: `tests/all --long`, or `TAPVEIL_LONG=1`.
+pub(crate) fn is_long() -> bool {
+    std::env::var("TAPVEIL_LONG").as_deref() == Ok("1")
 }
 
 /// A name that no other test and no other run uses.

@@ -75,7 +75,7 @@ impl Admin {
 fn missing_topics_are_made_with_the_settings_they_need() {
     let Some(brokers) = bootstrap() else { return };
     let settings = settings(&brokers);
-    kafka::connect(&settings, &mut |_| {}).unwrap();
+    assert!(kafka::connect(&settings, &mut |_| {}, &|| false).unwrap());
     let warnings = topics::ensure(&settings, true, Role::All).unwrap();
     assert!(
         warnings.iter().any(|warning| warning.to_string().contains("only one copy")),

@@ -9,8 +9,8 @@ use rdkafka::ClientConfig;
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 
 use crate::arrivals::{Live, PATIENCE, now};
-use crate::broker::{bootstrap, is_long, unique};
-use crate::service::{Feed, Worker};
+use crate::broker::{bootstrap, unique};
+use crate::service::{Feed, Worker, batches};
 
 const ALL: [i32; 4] = [0, 1, 2, 3];
 
@@ -83,18 +83,59 @@ fn workers_that_slept_over_the_deadline_seal_the_same_window_and_a_silent_partit
     live.assert_windows(&first, &first);
 }
 
+/// The same taps into two feeds with one secret, one of them without a card: what the engine gets of all other cards is the
+/// same, down to the tap, also around the deadline.
+#[test]
+fn a_card_that_is_taken_away_takes_its_own_trajectory_away_and_nothing_else() {
+    let Some(brokers) = bootstrap() else { return };
+    let whole = Live::new(&brokers);
+    let without = whole.twin();
+    let ((mut one, first), (mut other, same)) = (whole.open(), without.open());
+    assert_eq!(first.id(), same.id());
+    for live in [&whole, &without] {
+        live.crowd("crowd", &first, &ALL);
+    }
+    // The card taps first, last, between the others and where nobody else does.
+    for (second, station) in [(0, 0), (20, 3), (59, 8)] {
+        let at = first.start() + SignedDuration::from_secs(second);
+        whole.send(station % 4, whole.tap("gone", station as usize, at).as_bytes());
+    }
+    whole.flush();
+    whole.sleep_past_deadline(&first);
+    for live in [&whole, &without] {
+        live.crowd("late", &first, &ALL);
+    }
+    whole.released(&mut one, &first);
+    without.released(&mut other, &first);
+    stop(one);
+    stop(other);
+    whole.assert_windows(&first, &first);
+    let judged = whole.judged(first.id());
+    let others: Vec<&str> = judged
+        .values()
+        .flatten()
+        .map(String::as_str)
+        .filter(|tap| !tap.starts_with("gone,"))
+        .collect();
+    assert_eq!(judged.values().flatten().count(), others.len() + 3, "the card's taps counted");
+    let csv = format!("card,station,time\n{}\n", others.join("\n"));
+    let expected = without.sanitized(&csv, &first, &first);
+    let found = batches(&without.feed.ledger());
+    assert_eq!(found[..1], expected, "all other trajectories, unchanged");
+}
+
 #[test]
 fn a_partition_that_is_behind_holds_its_window() {
     let Some(brokers) = bootstrap() else { return };
     let live = Live::new(&brokers);
     let (mut worker, first) = live.open();
-    // Two workers share the partitions; the one that is stopped has not read its part. It stays a member for ten
+    // Two workers share the partitions; the one that is stopped has not read its part. It stays a member for six
     // seconds, so it is stopped shortly before the deadline.
     let mut slow = live.feed.worker("ingest", None);
-    live.sleep_until(&first, -3);
+    live.sleep_until(&first, -2);
     slow.signal("STOP");
     live.crowd("behind", &first, &ALL);
-    live.sleep_until(&first, 4);
+    live.sleep_until(&first, 3);
     assert!(!worker.said().contains(&format!("released {first}:")), "{}", worker.said());
     slow.signal("CONT");
     live.released(&mut worker, &first);
@@ -141,9 +182,6 @@ fn an_open_transaction_on_the_feed_holds_its_window_until_it_is_decided() {
 
 #[test]
 fn a_partition_added_in_time_is_waited_for_and_one_added_later_is_not() {
-    if !is_long("partitions that are added") {
-        return;
-    }
     let Some(brokers) = bootstrap() else { return };
     let live = Live::new(&brokers);
     // Otherwise the group hears of new partitions every five minutes.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-use crate::broker::{bootstrap, is_long};
+use crate::broker::bootstrap;
 use crate::history::{
     PATIENCE, check, check_week, finish_and_check, wait_for_members, wait_until_stopped, week,
 };
@@ -18,9 +18,6 @@ use crate::service::{Feed, Worker};
 #[expect(clippy::print_stdout, reason = "a failure must show its seed")]
 #[test]
 fn workers_that_come_and_go_lose_no_tap_and_double_none() {
-    if !is_long("workers that come and go") {
-        return;
-    }
     let Some(brokers) = bootstrap() else { return };
     let seed = number_from_env("TAPVEIL_SEED").unwrap_or(20_151_109);
     println!("seed {seed} (TAPVEIL_SEED)");
@@ -67,9 +64,6 @@ fn come_and_go(brokers: &str, protocol: &str, seed: u64) {
 
 #[test]
 fn workers_that_die_before_their_first_flush_or_sleep_over_a_deadline_lose_no_tap() {
-    if !is_long("workers that sleep over a deadline") {
-        return;
-    }
     let Some(brokers) = bootstrap() else { return };
     std::thread::scope(|scope| {
         scope.spawn(|| die_before_the_first_flush(&brokers));

@@ -50,6 +50,19 @@ impl Admin {
         }
     }
 
+    /// Forgets a group and its positions; it may take a moment until its last member is gone.
+    fn delete_group(&self, group: &str) {
+        let began = Instant::now();
+        loop {
+            let done = self.client.delete_groups(&[group], &AdminOptions::new());
+            match self.runtime.block_on(done).unwrap().remove(0) {
+                Ok(_) => return,
+                Err(error) => assert!(began.elapsed() < PATIENCE, "{group}: {error:?}"),
+            }
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+
     /// What is set replaces everything that was set before.
     fn keep_for_ever_but(&self, topic: &str, policy: &str) {
         let change = AlterConfig::new(ResourceSpecifier::Topic(topic))
@@ -222,4 +235,41 @@ fn a_broker_that_is_away_at_the_start_is_said_in_time() {
     let began = Instant::now();
     refuses(&feed, 3, &["no broker at 127.0.0.1:1 answered within 2 s", "Connection refused"]);
     assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_worker_that_waits_for_a_broker_heeds_the_first_interrupt() {
+    let feed = Feed::history("127.0.0.1:1", 50);
+    let mut worker = feed.worker("all", None);
+    worker.wait_for("waiting for a broker at 127.0.0.1:1", PATIENCE);
+    let began = Instant::now();
+    worker.signal("INT");
+    assert_eq!(worker.wait(PATIENCE), Some(0), "{}", worker.said());
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+}
+
+/// A window that the budget cannot pay for is withheld for good: a restart neither waits for it nor pays for it.
+#[test]
+fn windows_that_were_withheld_stay_withheld_after_a_restart() {
+    let Some(brokers) = bootstrap() else { return };
+    let feed = Feed::history(&brokers, 100);
+    feed.edit("lifetime = \"100.0\"", "lifetime = \"3.0\"");
+    feed.replay();
+    for start in ["first", "second"] {
+        let mut worker = feed.worker("all", None);
+        assert_eq!(worker.wait(PATIENCE), Some(0), "{start}: {}", worker.said());
+        let n = worker.said().matches("withheld ").count();
+        assert_eq!(n, if start == "first" { 4 } else { 0 }, "{start}: {}", worker.said());
+        assert_eq!(feed.ledger()["spent_micro"], 3_000_000, "{start}");
+    }
+}
+
+#[test]
+fn positions_that_somebody_deleted_after_a_release_are_the_operators_to_decide() {
+    let Some(brokers) = bootstrap() else { return };
+    let feed = released(&brokers);
+    let before = feed.ledger();
+    Admin::new(&brokers).delete_group(&format!("{}.release", feed.name));
+    refuses(&feed, 2, &["no position is committed for", "offsets expired"]);
+    assert_eq!(feed.ledger(), before, "nothing was booked");
 }

@@ -141,7 +141,7 @@ fn packages_stay_in_their_homes() {
         ("bincode", &["src/seal/segment.rs"]),
         ("parquet", &["src/publish/"]),
         ("prometheus", &["src/metrics.rs"]),
-        ("dashmap", &["src/metrics.rs"]),
+        ("dashmap", &["src/metrics/board.rs"]),
         ("clap", &["src/cli/"]),
         ("indicatif", &["src/cli/"]),
         ("anyhow", &["src/cli/"]),

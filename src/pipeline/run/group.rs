@@ -1,9 +1,10 @@
 //! Membership of a consumer group: partitions come and go only between polls, where the worker can act on it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rdkafka::ClientContext;
+use rdkafka::Statistics;
 use rdkafka::TopicPartitionList;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext, RebalanceProtocol};
@@ -11,6 +12,7 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::types::RDKafkaRespErr;
 
 use crate::kafka::{Error, Protocol, Settings, Watcher, explain};
+use crate::metrics::KafkaNumbers;
 
 /// What changed since the worker last asked.
 #[derive(Debug, Default)]
@@ -21,11 +23,29 @@ pub(super) struct Changes {
     pub(super) lost: BTreeSet<i32>,
 }
 
+/// What the client last said of itself.
+#[derive(Debug, Default)]
+struct Told {
+    /// Counters as they stood then; librdkafka counts from the client's beginning.
+    before: KafkaNumbers,
+    /// What the worker has not fetched yet.
+    news: Option<News>,
+}
+
+/// What the client said since the worker last asked.
+#[derive(Clone, Debug, Default)]
+pub(super) struct News {
+    pub(super) numbers: KafkaNumbers,
+    /// The committed end of every partition that is read.
+    pub(super) ends: BTreeMap<i32, i64>,
+}
+
 /// A member's context: hears the reasons of trouble, and collects what the group decides. Never waits.
 #[derive(Default)]
 pub(super) struct Member {
     watcher: Watcher,
     changes: Mutex<Changes>,
+    told: Mutex<Told>,
 }
 
 impl Member {
@@ -41,6 +61,42 @@ impl ClientContext for Member {
 
     fn error(&self, error: KafkaError, reason: &str) {
         self.watcher.error(error, reason);
+    }
+
+    fn stats(&self, statistics: Statistics) {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).hear(&statistics);
+    }
+}
+
+impl Told {
+    fn hear(&mut self, said: &Statistics) {
+        let count = |number: i64| u64::try_from(number).unwrap_or_default();
+        let now = KafkaNumbers {
+            received: count(said.rxmsgs),
+            received_bytes: count(said.rxmsg_bytes),
+            rebalances: said.cgrp.as_ref().map_or(0, |group| count(group.rebalance_cnt)),
+            brokers_up: said
+                .brokers
+                .values()
+                .filter(|one| one.state == "UP" && one.nodeid >= 0)
+                .count() as i64,
+            queued: said.replyq,
+        };
+        let news = self.news.get_or_insert_default();
+        news.numbers = KafkaNumbers {
+            received: news.numbers.received + now.received.saturating_sub(self.before.received),
+            received_bytes: news.numbers.received_bytes
+                + now.received_bytes.saturating_sub(self.before.received_bytes),
+            rebalances: news.numbers.rebalances
+                + now.rebalances.saturating_sub(self.before.rebalances),
+            ..now
+        };
+        let partitions = said.topics.values().flat_map(|topic| topic.partitions.iter());
+        news.ends = partitions
+            .filter(|(partition, one)| **partition >= 0 && one.ls_offset >= 0)
+            .map(|(partition, one)| (*partition, one.ls_offset))
+            .collect();
+        self.before = now;
     }
 }
 
@@ -118,6 +174,11 @@ impl Group {
 
     pub(super) fn topic(&self) -> &str {
         &self.topic
+    }
+
+    /// What the client said of itself since the last call, if it said something.
+    pub(super) fn news(&self) -> Option<News> {
+        self.consumer.context().told.lock().unwrap_or_else(PoisonError::into_inner).news.take()
     }
 
     /// What the group decided since the last call.

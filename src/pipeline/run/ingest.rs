@@ -4,14 +4,13 @@
 //! they came from. A restart replays at most one flush; memory holds one flush.
 
 mod flush;
+mod read;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 use rdkafka::consumer::{BaseConsumer, Consumer};
-use rdkafka::error::KafkaError;
-use rdkafka::message::{BorrowedMessage, Message, Timestamp as Stamped};
 use rdkafka::{Offset, TopicPartitionList};
 
 use super::group::Group;
@@ -22,8 +21,9 @@ use crate::model::{Counts, Reject};
 use crate::seal::{
     Closing, Finished, Intake, Packer, PartitionSeals, Remembered, Rules, Sealing, Watermark,
 };
-use crate::window::Arrival;
 
+/// How long a quiet feed lets the worker sleep; a wake-up costs a third of a millisecond.
+const QUIET: Duration = Duration::from_millis(500);
 const ANSWER: Duration = Duration::from_secs(20);
 /// Positions behind a dead worker's open transaction are known when the brokers have ended it: after its 15 s, and they
 /// look every 10 s.
@@ -44,6 +44,10 @@ struct Owned {
     committed: i64,
     rejects: Vec<(i64, Reject)>,
     counts: Counts,
+    /// Taps among the rejects that came too late for any window of this feed.
+    n_stale: u64,
+    /// When the last record had arrived.
+    arrived_secs: Option<i64>,
 }
 
 /// The ingest worker while it is a member of the group.
@@ -59,8 +63,11 @@ pub(super) struct Ingest<'a> {
     owned: BTreeMap<i32, Owned>,
     last_flush: Instant,
     last_end_check: Instant,
-    /// Everything since this worker joined, to notice a feed that does not fit its configuration.
-    total: Counts,
+    /// A tap before this is old: not merely one that came before the first window of a new feed.
+    stale_before: Timestamp,
+    /// Taps that count, and old ones, since this worker joined.
+    n_taps: u64,
+    n_stale: u64,
     has_warned: bool,
 }
 
@@ -78,6 +85,7 @@ impl<'a> Ingest<'a> {
         let group = Group::join(settings, &settings.group, &settings.topics.taps)?;
         Ok(Self {
             plan,
+            stale_before: stale_before(&rules),
             rules,
             decoder: Decoder::new(plan.settings.ingest.clone()),
             packer: plan.packer(),
@@ -87,7 +95,8 @@ impl<'a> Ingest<'a> {
             owned: BTreeMap::new(),
             last_flush: Instant::now(),
             last_end_check: Instant::now(),
-            total: Counts::default(),
+            n_taps: 0,
+            n_stale: 0,
             has_warned: false,
         })
     }
@@ -95,9 +104,10 @@ impl<'a> Ingest<'a> {
     /// Works until it is stopped, then flushes what it holds and leaves.
     pub(super) fn work(&mut self, stop: &Stop) -> Result<(), Error> {
         while !stop.is_set() {
-            self.read(Duration::from_millis(250))?;
+            self.read(QUIET)?;
             self.follow_group()?;
             self.look_for_ends();
+            self.tell_numbers();
             if self.is_flush_due() {
                 self.flush()?;
             }
@@ -108,43 +118,15 @@ impl<'a> Ingest<'a> {
         Ok(())
     }
 
-    /// Reads for a while, or until a flush is due by size.
-    fn read(&mut self, span: Duration) -> Result<(), Error> {
-        let began = Instant::now();
-        let mut held = self.owned.values().map(|owned| owned.intake.n_held()).sum::<usize>();
-        let mut n_ready = 0_u32;
-        while held < HELD_MAX {
-            // While records wait, the clock is looked at now and then only: a look costs a tenth of a tap.
-            let next = match self.group.consumer().poll(Duration::ZERO) {
-                Some(next) => {
-                    n_ready += 1;
-                    Some(next)
-                }
-                None => self.group.consumer().poll(span.saturating_sub(began.elapsed())),
-            };
-            match next {
-                None => return Ok(()),
-                Some(Ok(message)) => {
-                    held += 1;
-                    if let Some(owned) = self.owned.get_mut(&message.partition()) {
-                        take(&self.rules, &mut self.decoder, owned, &message);
-                    }
-                }
-                Some(Err(KafkaError::PartitionEOF(_))) => {}
-                Some(Err(error)) => self.group.bear(error)?,
-            }
-            if n_ready.is_multiple_of(256) && began.elapsed() >= span {
-                return Ok(());
-            }
-        }
-        Ok(())
-    }
-
     /// Takes up what the group gave, and drops what it took away.
     fn follow_group(&mut self) -> Result<(), Error> {
         let changes = self.group.changes();
         for partition in changes.lost {
-            self.owned.remove(&partition);
+            self.plan.metrics.partition_gone(partition);
+            if let Some(owned) = self.owned.remove(&partition) {
+                let records = u64::try_from(owned.position - owned.committed).unwrap_or_default();
+                self.plan.metrics.replayed(records);
+            }
         }
         if changes.gained.is_empty() {
             return Ok(());
@@ -190,6 +172,8 @@ impl<'a> Ingest<'a> {
             committed: position,
             rejects: Vec::new(),
             counts: Counts::default(),
+            n_stale: 0,
+            arrived_secs: None,
         };
         self.owned.insert(partition, owned);
         Ok(position)
@@ -279,11 +263,25 @@ impl<'a> Ingest<'a> {
         theirs.map_or(ours, |theirs| theirs.max(ours))
     }
 
+    /// Passes on what the client says of itself, and how far each partition is.
+    fn tell_numbers(&self) {
+        let Some(news) = self.group.news() else { return };
+        self.plan.metrics.kafka("ingest", &news.numbers);
+        for (partition, owned) in &self.owned {
+            let Some(end) = news.ends.get(partition) else { continue };
+            let lag = (end - owned.position).max(0);
+            self.plan.metrics.partition(*partition, lag, owned.arrived_secs);
+        }
+    }
+
+    fn n_held(&self) -> usize {
+        self.owned.values().map(|owned| owned.intake.n_held()).sum()
+    }
+
     fn is_flush_due(&self) -> bool {
-        let held = self.owned.values().map(|owned| owned.intake.n_held()).sum::<usize>();
         let changed = self.owned.values().any(|owned| owned.position > owned.committed);
         let sealing = || self.owned.values().any(|owned| !self.due(&owned.intake, 1).is_empty());
-        held >= HELD_MAX
+        self.n_held() >= HELD_MAX
             || (changed && self.last_flush.elapsed() >= self.plan.kafka.flush)
             || sealing()
     }
@@ -314,32 +312,14 @@ impl<'a> Ingest<'a> {
     }
 }
 
-/// Takes one record into its partition: a tap, or a counted reject.
-fn take(rules: &Rules, decoder: &mut Decoder, owned: &mut Owned, message: &BorrowedMessage<'_>) {
-    let arrival = arrival(rules, message.timestamp());
-    owned.intake.arrived(arrival);
-    owned.position = message.offset() + 1;
-    let decoded = decoder.decode(message.payload().unwrap_or_default());
-    let taken = decoded.and_then(|decoded| {
-        owned.intake.take(rules, decoded.tap, decoded.window, decoded.event, arrival)
-    });
-    match taken {
-        Ok(()) => owned.counts.taps += 1,
-        Err(reason) => {
-            owned.counts.reject(reason);
-            owned.rejects.push((message.offset(), reason));
-        }
-    }
-}
-
-/// When a record arrived. Only the broker's own stamp counts where arrival decides who is late.
-fn arrival(rules: &Rules, stamp: Stamped) -> Arrival {
-    let instant = |millis: i64| {
-        Timestamp::from_millisecond(millis).map_or(Arrival::Unstamped, Arrival::Stamped)
+/// A new feed begins with the next whole window, so its first taps may lie a window before the first one. Whatever is
+/// older was not tapped just now.
+fn stale_before(rules: &Rules) -> Timestamp {
+    let first = rules.calendar.window(rules.first).map(|window| window.start());
+    let length = SignedDuration::from_secs(rules.calendar.length_secs());
+    let grace = match rules.closing {
+        Closing::Arrival { grace, .. } => grace,
+        Closing::Watermark { .. } => SignedDuration::ZERO,
     };
-    match (stamp, rules.closing) {
-        (Stamped::LogAppendTime(millis), _)
-        | (Stamped::CreateTime(millis), Closing::Watermark { .. }) => instant(millis),
-        _ => Arrival::Unstamped,
-    }
+    first.and_then(|first| first.checked_sub(length + grace).ok()).unwrap_or(Timestamp::MIN)
 }

@@ -7,10 +7,13 @@
 //! Why: publishing a window twice with different noise spends its budget twice, whoever reads it.
 
 mod crash;
+mod event;
 mod group;
 mod ingest;
 mod mark;
 mod release;
+
+pub use event::{Event, Weight};
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -85,8 +88,8 @@ pub struct Service<'a> {
     pub metrics: &'a Metrics,
     /// How it goes.
     pub health: &'a Health,
-    /// Hears what happens, one sentence each; never a passenger.
-    pub say: &'a (dyn Fn(&str) + Sync),
+    /// Hears what happens; never a passenger.
+    pub hear: &'a (dyn Fn(&Event) + Sync),
 }
 
 impl Service<'_> {
@@ -114,7 +117,7 @@ struct Plan<'a> {
     clock: &'a dyn Clock,
     metrics: &'a Metrics,
     health: &'a Health,
-    say: &'a (dyn Fn(&str) + Sync),
+    hear: &'a (dyn Fn(&Event) + Sync),
 }
 
 impl Plan<'_> {
@@ -139,7 +142,10 @@ fn packer(settings: &Settings) -> Packer {
 
 /// Runs until it is stopped or cannot go on. A worker that was replaced joins again.
 pub fn run(service: &Service<'_>, stop: &Stop) -> Result<(), Error> {
-    kafka::connect(service.kafka, &mut |text| (service.say)(text))?;
+    let mut say = |text: &str| (service.hear)(&Event::WaitingForBroker(text.to_owned()));
+    if !kafka::connect(service.kafka, &mut say, &|| stop.is_set())? {
+        return Ok(());
+    }
     let needs_arrival = matches!(service.settings.live.closing, Closing::Arrival { .. });
     let role = match service.role {
         Role::Ingest => kafka::topics::Role::Ingest,
@@ -147,7 +153,7 @@ pub fn run(service: &Service<'_>, stop: &Stop) -> Result<(), Error> {
         Role::All => kafka::topics::Role::All,
     };
     for warning in kafka::topics::ensure(service.kafka, needs_arrival, role)? {
-        (service.say)(&format!("warning: {warning}"));
+        (service.hear)(&Event::Topic(warning.to_string()));
     }
     std::thread::scope(|scope| {
         let spawn = |wanted: bool, work: fn(&Service<'_>, &Stop) -> Result<(), Error>| {
@@ -184,7 +190,7 @@ fn again_when_replaced(
     loop {
         match session(service, stop) {
             Err(error) if error.is_replaced() && !stop.is_set() => {
-                (service.say)(&format!("joining again: {error}"));
+                (service.hear)(&Event::JoiningAgain(error.to_string()));
                 std::thread::sleep(pause);
                 pause = (pause * 2).min(Duration::from_secs(10));
             }
@@ -219,7 +225,7 @@ fn ingest_session(service: &Service<'_>, stop: &Stop) -> Result<(), Error> {
         clock: service.clock,
         metrics: service.metrics,
         health: service.health,
-        say: service.say,
+        hear: service.hear,
     };
     Ingest::join(&plan, rules)?.work(stop)
 }
@@ -248,7 +254,7 @@ fn wait_for_ledger(
             Err(error) => return Err(error.into()),
         }
         if !has_said {
-            (service.say)("waiting for a release worker to open the ledger");
+            (service.hear)(&Event::WaitingForLedger);
             has_said = true;
         }
         std::thread::sleep(Duration::from_millis(500));
@@ -369,6 +375,12 @@ impl Error {
             }
             Self::Assembly(_) | Self::LedgerShortened { .. } | Self::Changed { .. } => Kind::Broken,
         }
+    }
+
+    /// Whether a release did not stand its own check.
+    fn is_failed_check(&self) -> bool {
+        matches!(self, Self::Engine(_) | Self::Publish(_) | Self::Changed { .. })
+            && self.kind() == Kind::Broken
     }
 
     /// Whether another worker took over, so that joining again is right.

@@ -16,7 +16,7 @@ use rdkafka::{Offset, TopicPartitionList};
 use super::crash::crash_point;
 use super::group::Group;
 use super::mark::{LedgerMark, send_position};
-use super::{Error, Service, Stop, first_window, packer};
+use super::{Error, Event, Service, Stop, first_window, packer};
 use crate::engine::{Release, ReleaseId};
 use crate::kafka::{self, Inside, Transactions, Watcher, send};
 use crate::ledger::kafka::{Line, TopicLedger};
@@ -29,6 +29,8 @@ use crate::seal::{Assembly, Packer, Parcel, SealedWindow};
 
 const ANSWER: Duration = Duration::from_secs(20);
 const PARTITION: i32 = 0;
+/// How long a worker with nothing to read sleeps.
+const QUIET: Duration = Duration::from_millis(500);
 
 /// The release worker while it is a member of the group.
 pub(super) struct Releaser<'a> {
@@ -47,8 +49,10 @@ struct Active {
     first: WindowId,
     /// Next record to read.
     position: i64,
-    /// The last window that was released or withheld since this worker took over.
+    /// The last window that was released or withheld.
     done_through: Option<WindowId>,
+    /// Records of `segments` before this are needed no more.
+    delete_before: Option<i64>,
 }
 
 impl<'a> Releaser<'a> {
@@ -70,12 +74,20 @@ impl<'a> Releaser<'a> {
     /// Works until it is stopped.
     pub(super) fn work(&mut self, stop: &Stop) -> Result<(), Error> {
         while !stop.is_set() {
-            self.read(Duration::from_millis(200))?;
+            self.read(QUIET)?;
             self.follow_group()?;
-            self.release_what_is_complete(stop)?;
+            let released = self.release_what_is_complete(stop);
+            released.inspect_err(|error| {
+                if error.is_failed_check() {
+                    self.service.metrics.verify_failed();
+                }
+            })?;
             if self.is_range_done() {
-                (self.service.say)("every window of the range is released or withheld: done");
+                (self.service.hear)(&Event::RangeDone);
                 stop.set();
+            }
+            if let Some(news) = self.group.news() {
+                self.service.metrics.kafka("release", &news.numbers);
             }
             self.service.health.release_ready(true, self.active.is_some());
         }
@@ -109,7 +121,7 @@ impl<'a> Releaser<'a> {
         let changes = self.group.changes();
         if changes.lost.contains(&PARTITION) {
             self.active = None;
-            (self.service.say)("standing by: another release worker is active");
+            (self.service.hear)(&Event::StandingBy);
         }
         if changes.gained.contains(&PARTITION) {
             let (active, position) = self.take_over()?;
@@ -119,7 +131,7 @@ impl<'a> Releaser<'a> {
                 .add_partition_offset(self.group.topic(), PARTITION, Offset::Offset(position))
                 .map_err(|error| self.group.explain(error))?;
             self.group.assign(&positions)?;
-            (self.service.say)("active: releasing windows as they complete");
+            (self.service.hear)(&Event::Active);
         } else if !changes.gained.is_empty() || !changes.lost.is_empty() {
             self.group.assign(&TopicPartitionList::new())?;
         }
@@ -166,7 +178,16 @@ impl<'a> Releaser<'a> {
         };
         self.service.metrics.budget(ledger.book().spent(), self.service.settings.budget.lifetime);
         let assembly = Assembly::default();
-        let active = Active { transactions, ledger, assembly, first, position, done_through: None };
+        let done_through = memory.as_ref().and_then(LedgerMark::done_through);
+        let active = Active {
+            transactions,
+            ledger,
+            assembly,
+            first,
+            position,
+            done_through,
+            delete_before: None,
+        };
         Ok((active, position))
     }
 
@@ -179,9 +200,11 @@ impl<'a> Releaser<'a> {
             }
             self.release(&window)?;
         }
+        self.delete_what_nobody_needs();
         self.service.metrics.windows_held(
             self.active.as_ref().map_or(0, |active| active.assembly.n_windows()),
             self.active.as_ref().map_or(0, |active| active.assembly.n_taps()),
+            self.active.as_ref().map_or(0, |active| active.assembly.n_bytes()),
         );
         Ok(())
     }
@@ -235,7 +258,8 @@ impl<'a> Releaser<'a> {
             Outcome::Granted { permit, before } => (permit, before),
             Outcome::Refused(refusal) => {
                 self.service.metrics.withheld(refusal.reason());
-                (self.service.say)(&format!("withheld {window}: {refusal}"));
+                let reason = refusal.to_string();
+                (self.service.hear)(&Event::Withheld { window: window.clone(), reason });
                 return self.commit(window, &[], None);
             }
         };
@@ -258,7 +282,8 @@ impl<'a> Releaser<'a> {
         let name = release.engine().name;
         let seconds = began.elapsed().as_secs_f64();
         self.service.metrics.released(name, seconds, self.service.clock.now().as_second());
-        (self.service.say)(&format!("released {window}: {} rows", release.rows().len()));
+        let n_rows = release.rows().len();
+        (self.service.hear)(&Event::Released { window: window.clone(), n_rows });
         Ok(())
     }
 
@@ -286,7 +311,8 @@ impl<'a> Releaser<'a> {
         let active = self.active.as_ref().expect("only an active worker commits");
         let position =
             active.assembly.earliest_needed_without(window.id()).unwrap_or(active.position);
-        let mark = LedgerMark::after(&active.ledger, line.as_ref());
+        let done_through = active.done_through.max(Some(window.id()));
+        let mark = LedgerMark::after(&active.ledger, line.as_ref(), done_through);
         let topics = &self.service.kafka.topics;
         let group = &self.group;
         let mut work = |producer: &ThreadedProducer<Watcher>| -> Result<(), Inside> {
@@ -308,16 +334,25 @@ impl<'a> Releaser<'a> {
             active.ledger.written(line)?;
         }
         active.assembly.settle(window.id());
-        active.done_through = active.done_through.max(Some(window.id()));
+        active.done_through = done_through;
+        active.delete_before = Some(position);
         self.service
             .metrics
             .budget(active.ledger.book().spent(), self.service.settings.budget.lifetime);
-        // Housekeeping: the encryption is what protects. A right that is missing only costs disk.
-        if let Err(error) = kafka::delete_before(self.service.kafka, self.group.topic(), position) {
-            (self.service.say)(&format!("could not delete old segments: {error}"));
+        Ok(())
+    }
+
+    /// Housekeeping, once for all windows that were complete: the encryption is what protects. A right that is missing
+    /// only costs disk.
+    fn delete_what_nobody_needs(&mut self) {
+        let Some(offset) = self.active.as_mut().and_then(|active| active.delete_before.take())
+        else {
+            return;
+        };
+        if let Err(error) = kafka::delete_before(self.service.kafka, self.group.topic(), offset) {
+            (self.service.hear)(&Event::SegmentsKept(error.to_string()));
         }
         crash_point("release.deleted");
-        Ok(())
     }
 
     /// Does long work on another thread and keeps the membership alive: a member that does not poll is thrown out.
@@ -368,7 +403,8 @@ impl Active {
     fn take(&mut self, parcel: Parcel, offset: i64) -> Result<(), Error> {
         self.position = offset + 1;
         let (Parcel::Taps { window, .. } | Parcel::Finished { window, .. }) = &parcel;
-        if *window < self.first || self.ledger.book().is_settled(*window) {
+        let is_done = self.done_through >= Some(*window) || self.ledger.book().is_settled(*window);
+        if *window < self.first || is_done {
             return Ok(());
         }
         self.assembly.take(parcel, offset)?;

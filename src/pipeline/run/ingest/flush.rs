@@ -10,11 +10,10 @@ use rdkafka::producer::{Producer, ThreadedProducer};
 use rdkafka::{Offset, TopicPartitionList};
 use serde_json::json;
 
-use super::super::Error;
 use super::super::crash::crash_point;
+use super::super::{Error, Event};
 use super::{ANSWER, Ingest, MARKERS_MAX};
 use crate::kafka::{Inside, TransactionError, Watcher, send};
-use crate::model::Reject;
 use crate::seal::{Nonce, Remembered, Sealing};
 
 impl Ingest<'_> {
@@ -53,7 +52,8 @@ impl Ingest<'_> {
             owned.rejects.clear();
             let counts = std::mem::take(&mut owned.counts);
             self.plan.metrics.ingested(&counts);
-            self.total.add(&counts);
+            self.n_taps += counts.taps;
+            self.n_stale += std::mem::take(&mut owned.n_stale);
         }
         self.plan.metrics.flushed(began.elapsed().as_secs_f64());
         self.warn_of_lateness();
@@ -62,15 +62,9 @@ impl Ingest<'_> {
 
     /// A feed of old taps with closing by arrival rejects nearly all of them: say so, and what to do.
     fn warn_of_lateness(&mut self) {
-        let late = [Reject::Late, Reject::OutsideRange];
-        let n_late: u64 =
-            self.total.rejects().filter(|(reason, _)| late.contains(reason)).map(|(_, n)| n).sum();
-        if !self.has_warned && n_late >= 100 && n_late > self.total.taps {
+        if !self.has_warned && self.n_stale >= 100 && self.n_stale > self.n_taps {
             self.has_warned = true;
-            (self.plan.say)(
-                "warning: most taps are late or lie before the first window. For old taps set window.close = \"watermark\" with \
-                 window.from and window.to; for a slow feed raise window.grace",
-            );
+            (self.plan.hear)(&Event::MostTapsLate);
         }
     }
 

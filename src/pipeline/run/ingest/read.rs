@@ -1,0 +1,196 @@
+//! Reading: this thread polls, another one decodes and judges. Every record is back in its partition before reading ends,
+//! so a flush finds nothing on its way.
+
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::thread::Scope;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use rdkafka::error::KafkaError;
+use rdkafka::message::{BorrowedMessage, Message, Timestamp as Stamped};
+
+use super::super::Error;
+use super::{HELD_MAX, Ingest};
+use crate::ingest::{Decoder, RECORD_BYTES_MAX};
+use crate::model::Reject;
+use crate::seal::{Closing, Judged, Rules};
+use crate::window::Arrival;
+
+/// Records that are decoded together: enough that handing over costs nothing, few enough to stay in a cache.
+const BATCH: usize = 2_048;
+/// The same for long records.
+const BATCH_BYTES: usize = 1 << 20;
+/// A value that is longer is no tap; so much of it shows that.
+const VALUE_BYTES: usize = RECORD_BYTES_MAX + 16;
+/// Batches on their way to the other thread; beyond that polling waits.
+const BATCHES_WAITING: usize = 4;
+
+/// Records as they were read, side by side.
+#[derive(Default)]
+struct Batch {
+    bytes: Vec<u8>,
+    records: Vec<Read>,
+}
+
+struct Read {
+    partition: i32,
+    offset: i64,
+    arrival: Arrival,
+    /// Where its value ends in the bytes; it begins where the one before ends.
+    end: usize,
+}
+
+impl Batch {
+    fn push(&mut self, closing: Closing, message: &BorrowedMessage<'_>) {
+        let value = message.payload().unwrap_or_default();
+        self.bytes.extend_from_slice(&value[..value.len().min(VALUE_BYTES)]);
+        self.records.push(Read {
+            partition: message.partition(),
+            offset: message.offset(),
+            arrival: arrival(closing, message.timestamp()),
+            end: self.bytes.len(),
+        });
+    }
+
+    fn is_full(&self) -> bool {
+        self.records.len() >= BATCH || self.bytes.len() >= BATCH_BYTES
+    }
+
+    fn judged(&self, rules: &Rules, decoder: &mut Decoder) -> Vec<Back> {
+        let mut start = 0;
+        let mut back = Vec::with_capacity(self.records.len());
+        for Read { partition, offset, arrival, end } in &self.records {
+            let judged = match decoder.decode(&self.bytes[start..*end]) {
+                Ok(one) => Judged::new(&rules.gate, one.tap, one.window, one.event, *arrival),
+                Err(reason) => Judged::reject(reason, *arrival),
+            };
+            start = *end;
+            back.push(Back { partition: *partition, offset: *offset, judged });
+        }
+        back
+    }
+}
+
+/// A record that was decoded and judged.
+struct Back {
+    partition: i32,
+    offset: i64,
+    judged: Judged,
+}
+
+/// The way to the other thread and back.
+struct Lane {
+    there: SyncSender<Batch>,
+    back: Receiver<Vec<Back>>,
+}
+
+impl Lane {
+    fn open<'s>(scope: &'s Scope<'s, '_>, rules: &'s Rules, decoder: &'s mut Decoder) -> Self {
+        let (there, batches) = sync_channel::<Batch>(BATCHES_WAITING);
+        let (results, back) = channel();
+        scope.spawn(move || {
+            for batch in batches {
+                // Nobody listens any more only when the reader has failed.
+                if results.send(batch.judged(rules, decoder)).is_err() {
+                    break;
+                }
+            }
+        });
+        Self { there, back }
+    }
+}
+
+impl Ingest<'_> {
+    /// Reads for a while, or until a flush is due by size.
+    pub(super) fn read(&mut self, span: Duration) -> Result<(), Error> {
+        let room = HELD_MAX.saturating_sub(self.n_held());
+        let Self { group, rules, decoder, owned, stale_before, .. } = self;
+        let mut take = |back: Vec<Back>| {
+            for one in back {
+                if let Some(owned) = owned.get_mut(&one.partition) {
+                    owned.take(rules.closing, *stale_before, &one);
+                }
+            }
+        };
+        let mut decoder = Some(decoder);
+        let mut batch = Batch::default();
+        std::thread::scope(|scope| {
+            let mut lane: Option<Lane> = None;
+            let began = Instant::now();
+            let mut n_read = 0;
+            while n_read < room {
+                // While records wait, the clock is looked at now and then only: a look costs a tenth of a tap.
+                let next = match group.consumer().poll(Duration::ZERO) {
+                    Some(next) => Some(next),
+                    None => group.consumer().poll(span.saturating_sub(began.elapsed())),
+                };
+                match next {
+                    None => break,
+                    Some(Ok(message)) => {
+                        batch.push(rules.closing, &message);
+                        n_read += 1;
+                    }
+                    Some(Err(KafkaError::PartitionEOF(_))) => {}
+                    Some(Err(error)) => group.bear(error)?,
+                }
+                if !batch.is_full() {
+                    if batch.records.len().is_multiple_of(256) && began.elapsed() >= span {
+                        break;
+                    }
+                    continue;
+                }
+                // A feed this busy is worth a second thread.
+                if let Some(decoder) = decoder.take() {
+                    lane = Some(Lane::open(scope, rules, decoder));
+                }
+                if let Some(lane) = &lane {
+                    let full = std::mem::take(&mut batch);
+                    lane.there.send(full).expect("the other thread listens until this end closes");
+                    lane.back.try_iter().for_each(&mut take);
+                }
+            }
+            match (lane, decoder) {
+                (Some(Lane { there, back }), _) => {
+                    there.send(batch).expect("the other thread listens until this end closes");
+                    drop(there);
+                    back.into_iter().for_each(&mut take);
+                }
+                (None, Some(decoder)) => take(batch.judged(rules, decoder)),
+                (None, None) => unreachable!("the decoder is here or on the lane"),
+            }
+            Ok(())
+        })
+    }
+}
+
+impl super::Owned {
+    fn take(&mut self, closing: Closing, stale_before: Timestamp, back: &Back) {
+        self.position = back.offset + 1;
+        if let Arrival::Stamped(at) = back.judged.arrival {
+            self.arrived_secs = Some(at.as_second());
+        }
+        match self.intake.take(closing, &back.judged) {
+            Ok(()) => self.counts.taps += 1,
+            Err(reason) => {
+                let is_old = || back.judged.progress.is_some_and(|event| event < stale_before);
+                if reason == Reject::Late || (reason == Reject::OutsideRange && is_old()) {
+                    self.n_stale += 1;
+                }
+                self.counts.reject(reason);
+                self.rejects.push((back.offset, reason));
+            }
+        }
+    }
+}
+
+/// When a record arrived. Only the broker's own stamp counts where arrival decides who is late.
+fn arrival(closing: Closing, stamp: Stamped) -> Arrival {
+    let instant = |millis: i64| {
+        Timestamp::from_millisecond(millis).map_or(Arrival::Unstamped, Arrival::Stamped)
+    };
+    match (stamp, closing) {
+        (Stamped::LogAppendTime(millis), _)
+        | (Stamped::CreateTime(millis), Closing::Watermark { .. }) => instant(millis),
+        _ => Arrival::Unstamped,
+    }
+}
