@@ -15,6 +15,7 @@ pub mod engine;
 pub mod publish;
 pub mod kafka;
 pub mod pipeline;
+pub mod audit;
 pub mod city;
 pub mod console;
 pub mod config;

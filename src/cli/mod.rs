@@ -7,6 +7,7 @@
 //! Why: the only room that prints.
 #![expect(clippy::print_stderr, reason = "the terminal is this room's business")]
 
+mod audit;
 mod check;
 mod demo;
 mod export;
@@ -61,6 +62,8 @@ enum Command {
     Verify(verify::Arguments),
     /// Check a configuration and show what it means; all complaints at once
     Check(check::Arguments),
+    /// Try to break the guarantee of the engines; exit 1 if it breaks
+    Audit(audit::Arguments),
     /// Show or check what was spent
     Ledger(ledger::Arguments),
     /// Run the service on Kafka: taps from a topic, releases to a topic
@@ -99,6 +102,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Sanitize(arguments) => sanitize::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
+        Command::Audit(arguments) => audit::run(&arguments),
         Command::Ledger(arguments) => ledger::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),

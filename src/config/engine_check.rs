@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use super::reader::Reader;
-use super::tree_check::tree_engine;
+use super::tree_check::{Tree, tree_engine};
 use crate::engine::Engine;
 use crate::ledger;
 use crate::model::{Calendar, MicroEpsilon, Stations};
@@ -15,19 +15,28 @@ pub(super) fn engine(
     calendar: Option<&Calendar>,
     max_length: Option<NonZeroU32>,
 ) -> Option<Arc<dyn Engine>> {
-    match reader.text("engine.name").as_deref() {
-        Some("safepath") | None => {}
-        Some(later @ ("hybrid" | "simple" | "seqpt" | "dptd" | "lk" | "projection")) => {
+    let name = reader.text("engine.name");
+    let tree = Tree::ALL.iter().find(|(known, _)| Some(*known) == name.as_deref());
+    match name.as_deref() {
+        _ if tree.is_some() => {}
+        None => {}
+        Some(later @ ("dptd" | "lk" | "projection")) => {
             reader.complain(
                 "engine.name",
                 format_args!("{later:?} is not in this version; use \"safepath\""),
             );
         }
-        Some(other) => reader
-            .complain("engine.name", format_args!("{other:?} is not an engine; use \"safepath\"")),
+        Some(other) => {
+            let known = Tree::ALL.map(|(name, _)| format!("\"{name}\"")).join(", ");
+            reader.complain(
+                "engine.name",
+                format_args!("{other:?} is not an engine; use one of {known}"),
+            );
+        }
     }
     // Whatever its name: all complaints at once.
-    tree_engine(reader, stations, calendar, max_length)
+    let tree = tree.map_or(Tree::SafePath, |(_, tree)| *tree);
+    tree_engine(reader, tree, stations, calendar, max_length)
 }
 
 /// A cap below the price of one release would refuse every one.

@@ -54,6 +54,7 @@ pub(super) const KEYS: &[(&str, Form)] = &[
     ("engine.allow_unsound", Flag),
     ("engine.taxonomy.locations", Special),
     ("engine.taxonomy.times", Special),
+    ("engine.taxonomy.fanout", Integer),
     ("budget.lifetime", Decimal),
     ("budget.horizon.windows", Integer),
     ("budget.horizon.cap", Decimal),

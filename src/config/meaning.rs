@@ -3,6 +3,7 @@
 use super::Warning;
 use super::keys::{Form, KEYS};
 use super::reader::{Reader, duration_secs};
+use super::tree_check::Tree;
 use crate::engine::{Engine, Outlook};
 use crate::model::{Calendar, Digest, MicroEpsilon, Stations};
 
@@ -29,6 +30,13 @@ pub(super) fn warnings(reader: &Reader, engine: &dyn Engine, calendar: &Calendar
         && false_children > 1.0
     {
         warnings.push(Warning::Growth { false_children, expected_nodes });
+    }
+    let name = engine.facts().name;
+    let tree = Tree::ALL.iter().find(|(known, _)| *known == name);
+    for key in tree.map_or(&[][..], |(_, tree)| tree.unused_keys()) {
+        if reader.is_written(key) {
+            warnings.push(Warning::Unused { key, engine: name });
+        }
     }
     warnings
 }

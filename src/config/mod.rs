@@ -119,6 +119,13 @@ pub enum Warning {
     },
     /// Which windows exist follows the data.
     NoRange,
+    /// A key that the chosen engine does not look at.
+    Unused {
+        /// Which key.
+        key: &'static str,
+        /// The engine.
+        engine: &'static str,
+    },
 }
 
 impl std::fmt::Display for Warning {
@@ -142,6 +149,9 @@ impl std::fmt::Display for Warning {
                 "window.from and window.to are not set: a file's own windows are released, and that they \
                  exist is not protected",
             ),
+            Self::Unused { key, engine } => {
+                write!(f, "{key} means nothing to engine.name = \"{engine}\": it is left out")
+            }
         }
     }
 }

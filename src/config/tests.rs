@@ -7,6 +7,7 @@ use super::*;
 use crate::ledger::Journal;
 
 mod digest;
+mod engines;
 
 const STATIONS: &str = "id,name,lat,lon,line\na,A,1,2,red\nb,B,1,3,red\nc,C,2,2,blue\nd,D,2,3,\n";
 
@@ -143,7 +144,10 @@ fn every_single_mistake_is_one_clear_complaint() {
         ("[feed]\nformat = \"avro\"", "feed.format", "not in this version"),
         ("[feed]\nid = \"\"", "feed.id", "names the feed"),
         ("[engine]\nname = \"magic\"", "engine.name", "is not an engine"),
-        ("[engine]\nname = \"hybrid\"", "engine.name", "not in this version"),
+        ("[engine]\nname = \"dptd\"", "engine.name", "not in this version"),
+        ("[engine]\ninput = \"trips\"", "engine.input", "\"doublets\", \"sequences\""),
+        ("[engine]\ninput = \"sequences\"", "engine.input", "have no times"),
+        ("[engine]\nname = \"seqpt\"\ninput = \"sequences\"", "engine.input", "have no times"),
         ("[engine]\nepsilonn = \"1.0\"", "engine.epsilonn", "did you mean engine.epsilon?"),
         ("[engin]\nx = 1", "engin", "unknown key"),
         ("[budget]\nlifetime = \"0.9\"", "budget.lifetime", "every release would be refused"),

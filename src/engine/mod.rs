@@ -8,11 +8,15 @@
 
 #[cfg(test)]
 pub(crate) mod fixture;
+pub mod hybrid;
 pub mod noise;
+mod rehearsal;
 mod release;
 pub mod safepath;
+pub mod seqpt;
 pub mod tree;
 
+pub use rehearsal::AuditOutput;
 pub use release::{
     Draft, EngineFacts, ExpectedError, Guarantee, Outlook, Release, ReleaseId, Row, ShareFact,
     UniverseFacts,
@@ -73,3 +77,6 @@ pub trait Engine: Send + Sync + fmt::Debug {
         key: &NoiseKey,
     ) -> Result<Release, Error>;
 }
+
+#[cfg(test)]
+mod tests;

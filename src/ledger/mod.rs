@@ -12,10 +12,12 @@ mod chain;
 mod journal;
 pub mod kafka;
 mod record;
+mod rehearsal;
 
 pub use book::{Book, Entry};
 pub use journal::{Journal, Tail};
 pub use record::{Genesis, Record};
+pub use rehearsal::{AuditPermit, RehearsalLedger};
 
 use crate::model::{Calendar, Cost, Digest, Kind, Mac, MicroEpsilon, Window, WindowId};
 

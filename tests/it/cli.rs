@@ -168,3 +168,56 @@ fn no_card_is_in_a_release_or_in_what_the_program_says() {
         assert!(!bytes.is_some_and(|bytes| holds(&bytes)), "{} names a card", path.display());
     }
 }
+
+/// Every engine over the tree, from taps to a release that verifies; sequences carry no times anywhere.
+#[test]
+fn every_engine_makes_a_release_that_verifies() {
+    for (name, input) in [
+        ("hybrid", "sequences"),
+        ("hybrid", "doublets"),
+        ("simple", "sequences"),
+        ("seqpt", "doublets"),
+    ] {
+        let city = City::new();
+        city.edit("name = \"safepath\"", &format!("name = \"{name}\"\ninput = \"{input}\""));
+        city.edit("locations = { fanout = 2, height = 3 }", "locations = \"lines\"");
+        city.edit("height = 4", "height = 3");
+        city.sanitize("out", &[]).code(0);
+        city.verify("out").code(0);
+        let release = city.path("out").join(WEEK);
+        let rows = fs::read_to_string(release.join("paths.csv")).unwrap();
+        assert!(rows.lines().count() > 20, "{name} over {input} shows rows");
+        assert_eq!(rows.contains('@'), input == "doublets", "a slot only where there are times");
+        let package: Value =
+            serde_json::from_slice(&fs::read(release.join("datapackage.json")).unwrap()).unwrap();
+        assert_eq!(package["privacy"]["engine"]["name"], name);
+        assert!(package["privacy"]["shares"].as_array().is_some_and(|shares| !shares.is_empty()));
+        assert!(fs::read_to_string(release.join("od.csv")).unwrap().lines().count() > 1);
+        let config = city.config();
+        let checked = run(["check", "-c", config.to_str().unwrap()]).code(0).out;
+        assert!(checked.contains("budget split") && checked.contains(name), "{checked}");
+    }
+}
+
+#[test]
+fn an_audit_tells_machines_what_it_found() {
+    let audited = run(["audit", "--engine", "hybrid", "--json"]).code(0);
+    assert_eq!(audited.out.lines().count(), 1, "one line for machines");
+    let found = audited.json();
+    assert_eq!(found["sound"], true);
+    assert_members(&found, &["alpha", "engines", "mutants"]);
+    for engine in found["engines"].as_array().unwrap() {
+        assert_members(engine, &["epsilon_micro", "input", "lower_bound", "samples"]);
+        assert_eq!((&engine["engine"], &engine["verdict"]), (&"hybrid".into(), &"holds".into()));
+        let claimed = engine["epsilon_micro"].as_f64().unwrap() / 1e6;
+        assert!(engine["lower_bound"].as_f64().unwrap() <= claimed, "{engine}");
+    }
+    let mutants = found["mutants"].as_array().unwrap();
+    assert_eq!(mutants.len(), 7);
+    for mutant in mutants {
+        assert_eq!(mutant["verdict"], "caught", "{mutant}");
+        assert_eq!(mutant["caught_by"].as_array().unwrap().len(), 2, "{mutant}");
+    }
+    let unknown = run(["audit", "--engine", "lk"]).code(2);
+    assert!(unknown.complaints()[0].contains("safepath, hybrid, simple, seqpt"), "{}", unknown.err);
+}

@@ -1,70 +1,102 @@
-//! The samplers of Canonne, Kamath and Steinke (2020), algorithms 1 and 2, in 64-bit integers.
+//! Geometric and discrete Laplace numbers, digit by digit, in integers only.
 //!
 //! Letters as in PROOF.md: a scale `num/den` has a = e^(−den/num).
 
+use std::sync::{Arc, OnceLock};
+
+use num_bigint::BigUint;
+use num_traits::One;
 use rand_chacha::rand_core::Rng;
 
 use super::Scale;
+use super::digit::{Digit, Staircase};
+use super::real::{Coin, Interval, exp_minus};
 
-/// Uniform on `0..n`, exactly: multiply and reject (Lemire 2019). `n` is at least 1.
-pub(super) fn uniform_below(rng: &mut impl Rng, n: u64) -> u64 {
-    let mut product = u128::from(rng.next_u64()) * u128::from(n);
-    let mut low = product as u64;
-    if low < n {
-        let biased = n.wrapping_neg() % n;
-        while low < biased {
-            product = u128::from(rng.next_u64()) * u128::from(n);
-            low = product as u64;
-        }
-    }
-    (product >> 64) as u64
+/// Geometric numbers: P(y) = (1 − a)·a^y. Line G of PROOF.md.
+#[derive(Clone, Debug)]
+pub struct Geometric {
+    scale: Scale,
+    /// Low digits first; made when the first number is drawn, because many classes are only looked at.
+    digits: Arc<OnceLock<Vec<Digit>>>,
 }
 
-/// True with probability e^(−u/t), for 0 ≤ u ≤ t. Line B of PROOF.md.
-fn bernoulli_exp(rng: &mut impl Rng, u: u64, t: u64) -> bool {
-    let mut k = 1;
-    // Continue with probability (u/t)·(1/k); the two factors are drawn apart so that nothing overflows.
-    while uniform_below(rng, t) < u && (k == 1 || uniform_below(rng, k) == 0) {
-        k += 1;
+impl Geometric {
+    /// Every digit but the last is below 2⁸.
+    const DIGIT_BITS: u32 = 8;
+    /// An endless last digit has at most so many edges in its table.
+    const EDGES_MOST: u64 = 1024;
+
+    /// Numbers of this scale.
+    pub fn new(scale: Scale) -> Self {
+        Self { scale, digits: Arc::default() }
     }
-    k % 2 == 1
+
+    fn digits(&self) -> &[Digit] {
+        self.digits.get_or_init(|| {
+            // Digit i has the ratio a^(256^i) = e^(−x), x = den·256^i/num. Its table ends where e^(−x·j) is
+            // below 2⁻⁶⁴, at j = 44.4/x; the first digit for which that is short enough is the last.
+            let den = BigUint::from(self.scale.num());
+            let mut num = BigUint::from(self.scale.den());
+            let mut digits = Vec::new();
+            while &num * Self::EDGES_MOST < &den * 45_u32 {
+                let n_sides = Some(1 << Self::DIGIT_BITS);
+                let stairs = Staircase { num: num.clone(), den: den.clone(), n_sides };
+                digits.push(Digit::new(stairs));
+                num <<= Self::DIGIT_BITS;
+            }
+            digits.push(Digit::new(Staircase { num, den, n_sides: None }));
+            digits
+        })
+    }
+
+    /// Draws one.
+    #[inline]
+    pub fn draw(&self, rng: &mut impl Rng) -> u64 {
+        let mut digits = self.digits().iter();
+        let mut number = u128::from(digits.next().expect("there is a last digit").draw(rng));
+        for (place, digit) in (1..).zip(digits) {
+            number += u128::from(digit.draw(rng)) << (Self::DIGIT_BITS * place);
+        }
+        // Beyond 2⁶⁴ the answer is cut, which changes nothing a caller can see: a gap beyond every
+        // candidate, a count beyond every count.
+        u64::try_from(number).unwrap_or(u64::MAX)
+    }
 }
 
-/// How often e⁻¹ comes up before it fails: P(v) = e^(−v)·(1 − e⁻¹).
-fn whole_units(rng: &mut impl Rng) -> u64 {
-    let mut v = 0;
-    while bernoulli_exp(rng, 1, 1) {
-        v += 1;
-    }
-    v
+/// Discrete Laplace numbers: P(x) = (1 − a)/(1 + a)·a^|x|. Line D of PROOF.md.
+#[derive(Clone, Debug)]
+pub struct DiscreteLaplace {
+    size: Geometric,
+    /// Lands with probability 1/(1 + a).
+    not_negative: Coin,
 }
 
-/// Geometric: P(y) = (1 − a)·a^y. Line G of PROOF.md.
-pub fn geometric(rng: &mut impl Rng, scale: Scale) -> u64 {
-    let t = scale.num();
-    let u = loop {
-        let u = uniform_below(rng, t);
-        if bernoulli_exp(rng, u, t) {
-            break u;
-        }
-    };
-    let x = u128::from(u) + u128::from(t) * u128::from(whole_units(rng));
-    // Beyond 2⁶⁴ the answer is cut: at most 2^62·v, so this needs v ≥ 4 at the largest scale and changes
-    // nothing a caller can see (a gap beyond every candidate, a count beyond every count).
-    u64::try_from(x / u128::from(scale.den())).unwrap_or(u64::MAX)
+impl DiscreteLaplace {
+    /// Numbers of this scale.
+    pub fn new(scale: Scale) -> Self {
+        let not_negative = Coin::new(&|bits| not_negative(scale, bits));
+        Self { size: Geometric::new(scale), not_negative }
+    }
+
+    /// Draws one.
+    #[inline]
+    pub fn draw(&self, rng: &mut impl Rng) -> i64 {
+        let scale = self.size.scale;
+        let not_negative = self.not_negative.throw(rng, &|bits| not_negative(scale, bits));
+        let size = i64::try_from(self.size.draw(rng)).unwrap_or(i64::MAX);
+        if not_negative { size } else { -1 - size }
+    }
+
+    /// How its size is distributed beyond zero.
+    pub(super) fn size(&self) -> &Geometric {
+        &self.size
+    }
 }
 
-/// Discrete Laplace: P(x) = (1 − a)/(1 + a)·a^|x|. Line D of PROOF.md.
-pub fn discrete_laplace(rng: &mut impl Rng, scale: Scale) -> i64 {
-    loop {
-        let negative = rng.next_u64() & 1 == 1;
-        let size = i64::try_from(geometric(rng, scale)).unwrap_or(i64::MAX);
-        if !negative {
-            return size;
-        }
-        // Zero has one sign only, or it would come twice as often as it should.
-        if size != 0 {
-            return -size;
-        }
-    }
+/// 1/(1 + a) as an interval.
+fn not_negative(scale: Scale, bits: u64) -> Interval {
+    let one = BigUint::one() << bits;
+    let a = exp_minus(&scale.den().into(), &scale.num().into(), bits);
+    let share = |a: BigUint| (&one << bits) / (&one + a);
+    Interval { low: share(a.high), high: (share(a.low) + 1_u32).min(one.clone()) }
 }

@@ -9,37 +9,39 @@ use num_traits::One;
 use rand_chacha::rand_core::Rng;
 
 use super::Scale;
-use super::draw::geometric;
+use super::draw::Geometric;
 use super::real::{Coin, Interval, exp_minus};
 
 /// The walk over empty nodes of one class.
 #[derive(Clone, Debug)]
-pub struct EmptyWalk {
+pub(super) struct EmptyWalk {
     scale: Scale,
     threshold: u64,
     /// 1/λ: the scale of the gaps.
-    gaps: Scale,
+    gap_scale: Scale,
+    gaps: Geometric,
+    above: Geometric,
     keep: Coin,
 }
 
 impl EmptyWalk {
-    /// The walk for this scale and threshold (at least 1).
-    pub fn new(scale: Scale, threshold: u64) -> Self {
+    /// The walk for a threshold of at least 1; `above` draws what a node that passes has beyond it.
+    pub(super) fn new(scale: Scale, threshold: u64, above: Geometric) -> Self {
         assert!(threshold >= 1, "N-4: a threshold below 1 would need negative counts");
-        let gaps = gap_scale(scale, threshold);
-        let keep = Coin::new(&|bits| keep_probability(scale, threshold, gaps, bits));
-        Self { scale, threshold, gaps, keep }
+        let gap_scale = gap_scale(scale, threshold);
+        let keep = Coin::new(&|bits| keep_probability(scale, threshold, gap_scale, bits));
+        Self { scale, threshold, gap_scale, gaps: Geometric::new(gap_scale), above, keep }
     }
 
     /// Tells the ordinals of the nodes among `0..n` that pass, ascending, each with its noisy count.
-    pub fn walk(&self, rng: &mut impl Rng, n: u64, kept: &mut dyn FnMut(u64, u64)) {
-        let Self { scale, threshold, gaps, .. } = *self;
-        let mut next = geometric(rng, gaps);
+    pub(super) fn walk(&self, rng: &mut impl Rng, n: u64, kept: &mut dyn FnMut(u64, u64)) {
+        let Self { scale, threshold, gap_scale, .. } = *self;
+        let mut next = self.gaps.draw(rng);
         while next < n {
-            if self.keep.throw(rng, &|bits| keep_probability(scale, threshold, gaps, bits)) {
-                kept(next, threshold.saturating_add(geometric(rng, scale)));
+            if self.keep.throw(rng, &|bits| keep_probability(scale, threshold, gap_scale, bits)) {
+                kept(next, threshold.saturating_add(self.above.draw(rng)));
             }
-            next = next.saturating_add(1).saturating_add(geometric(rng, gaps));
+            next = next.saturating_add(1).saturating_add(self.gaps.draw(rng));
         }
     }
 }

@@ -7,16 +7,17 @@
 //! Why: `PROOF.md` beside this file.
 #![doc = include_str!("PROOF.md")]
 
+mod digit;
 mod draw;
 mod empty;
 mod real;
 
-pub use draw::{discrete_laplace, geometric};
-pub use empty::EmptyWalk;
+pub use draw::{DiscreteLaplace, Geometric};
 
+use empty::EmptyWalk;
 use num_rational::Ratio;
 use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::SeedableRng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::secret::NoiseKey;
 
@@ -66,6 +67,7 @@ impl Scale {
 pub struct NodeClass {
     scale: Scale,
     threshold: u64,
+    noise: DiscreteLaplace,
     walk: EmptyWalk,
 }
 
@@ -73,7 +75,9 @@ impl NodeClass {
     /// Questions of this scale whose answers count from this threshold on; at least 1.
     pub fn new(scale: Scale, threshold: u64) -> Self {
         let threshold = threshold.max(1);
-        Self { scale, threshold, walk: EmptyWalk::new(scale, threshold) }
+        let noise = DiscreteLaplace::new(scale);
+        let walk = EmptyWalk::new(scale, threshold, noise.size().clone());
+        Self { scale, threshold, noise, walk }
     }
 
     /// The scale of the noise.
@@ -86,6 +90,18 @@ impl NodeClass {
         self.threshold
     }
 
+    /// The noise by itself; an auditor draws it for every candidate.
+    pub(crate) fn noise(&self) -> &DiscreteLaplace {
+        &self.noise
+    }
+
+    /// One noisy count, if it reaches the threshold.
+    pub(crate) fn noisy(&self, count: u64, rng: &mut impl Rng) -> Option<u64> {
+        let noisy = i128::from(count) + i128::from(self.noise.draw(rng));
+        let noisy = u64::try_from(noisy.min(u64::MAX.into())).ok();
+        noisy.filter(|&noisy| noisy >= self.threshold)
+    }
+
     /// How likely an empty node passes; a float for words and plots only.
     pub fn empty_passes(&self) -> f64 {
         let rate = 1.0 / self.scale.approximately();
@@ -93,14 +109,26 @@ impl NodeClass {
     }
 }
 
-/// What answers questions about counts. The engines ask nothing but these two.
-pub trait Noise {
-    /// The noisy count of an occupied node, if it reaches the threshold.
-    fn occupied(&mut self, class: &NodeClass, count: u64) -> Option<u64>;
+/// A candidate with a count above zero.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Occupied {
+    /// Its place among the candidates it is asked about with.
+    pub place: u64,
+    /// How many are below it.
+    pub count: u64,
+}
 
-    /// Of `n` empty nodes, those whose noise alone reaches the threshold: their ordinals, ascending, each
-    /// with its noisy count.
-    fn empties(&mut self, class: &NodeClass, n: u64, kept: &mut dyn FnMut(u64, u64));
+/// What answers questions about counts. The engines ask nothing but this.
+pub trait Noise {
+    /// The noisy counts of `n` candidates of one class: tells those that reach the threshold, by place, in any
+    /// order. `occupied` is in order of place; every candidate that is not in it counts zero.
+    fn ask(
+        &mut self,
+        class: &NodeClass,
+        n: u64,
+        occupied: &[Occupied],
+        kept: &mut dyn FnMut(u64, u64),
+    );
 }
 
 /// Gives every node of a tree its own noise, so that the result does not depend on who computes it when.
@@ -129,13 +157,26 @@ impl NoiseSource for NoiseKey {
 pub struct KeyedNoise(ChaCha20Rng);
 
 impl Noise for KeyedNoise {
-    fn occupied(&mut self, class: &NodeClass, count: u64) -> Option<u64> {
-        let noisy = i128::from(count) + i128::from(discrete_laplace(&mut self.0, class.scale));
-        u64::try_from(noisy).ok().filter(|&noisy| noisy >= class.threshold)
-    }
-
-    fn empties(&mut self, class: &NodeClass, n: u64, kept: &mut dyn FnMut(u64, u64)) {
-        class.walk.walk(&mut self.0, n, kept);
+    fn ask(
+        &mut self,
+        class: &NodeClass,
+        n: u64,
+        occupied: &[Occupied],
+        kept: &mut dyn FnMut(u64, u64),
+    ) {
+        for &Occupied { place, count } in occupied {
+            if let Some(noisy) = class.noisy(count, &mut self.0) {
+                kept(place, noisy);
+            }
+        }
+        let mut before = 0;
+        class.walk.walk(&mut self.0, n - occupied.len() as u64, &mut |ordinal, noisy| {
+            // The ordinal counts empty candidates only; step over the occupied ones before it.
+            while occupied.get(before).is_some_and(|next| next.place <= ordinal + before as u64) {
+                before += 1;
+            }
+            kept(ordinal + before as u64, noisy);
+        });
     }
 }
 
@@ -145,11 +186,17 @@ pub(crate) struct Silence;
 
 #[cfg(test)]
 impl Noise for Silence {
-    fn occupied(&mut self, class: &NodeClass, count: u64) -> Option<u64> {
-        (count >= class.threshold).then_some(count)
+    fn ask(
+        &mut self,
+        class: &NodeClass,
+        _: u64,
+        occupied: &[Occupied],
+        kept: &mut dyn FnMut(u64, u64),
+    ) {
+        for &Occupied { place, count } in occupied.iter().filter(|o| o.count >= class.threshold) {
+            kept(place, count);
+        }
     }
-
-    fn empties(&mut self, _: &NodeClass, _: u64, _: &mut dyn FnMut(u64, u64)) {}
 }
 
 #[cfg(test)]

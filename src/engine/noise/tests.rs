@@ -7,12 +7,21 @@ use rand_distr::Distribution;
 
 use super::*;
 
+mod oracle;
+
 /// Standard normal quantile of 1 − 10⁻⁶: a true sampler fails one seed in a million.
 const Z: f64 = 4.753;
 
 fn rng(seed: u8) -> ChaCha20Rng {
     println!("seed {seed}");
     ChaCha20Rng::from_seed([seed; 32])
+}
+
+/// The noisy count of one occupied node.
+fn occupied(noise: &mut impl Noise, class: &NodeClass, count: u64) -> Option<u64> {
+    let mut noisy = None;
+    noise.ask(class, 1, &[Occupied { place: 0, count }], &mut |_, kept| noisy = Some(kept));
+    noisy
 }
 
 /// Pearson's statistic against its critical value (Wilson and Hilferty's approximation).
@@ -48,7 +57,8 @@ fn geometric_has_its_exact_distribution_at_three_scales() {
     for (num, den) in [(1, 1), (24, 1), (7, 3)] {
         let scale = Scale::new(num, den).unwrap();
         let mut rng = rng(1);
-        let draws: Vec<u64> = (0..1_000_000).map(|_| geometric(&mut rng, scale)).collect();
+        let geometric = Geometric::new(scale);
+        let draws: Vec<u64> = (0..1_000_000).map(|_| geometric.draw(&mut rng)).collect();
         let a = (-(den as f64) / num as f64).exp();
         assert_distribution(
             &draws,
@@ -63,11 +73,12 @@ fn discrete_laplace_has_its_exact_distribution_at_three_scales() {
     for (num, den) in [(1, 1), (24, 1), (1, 3)] {
         let scale = Scale::new(num, den).unwrap();
         let mut rng = rng(2);
+        let noise = DiscreteLaplace::new(scale);
         let mut negative = 0.0;
         let n = 1_000_000;
         let sizes: Vec<u64> = (0..n)
             .map(|_| {
-                let draw = discrete_laplace(&mut rng, scale);
+                let draw = noise.draw(&mut rng);
                 negative += f64::from(u8::from(draw < 0));
                 draw.unsigned_abs()
             })
@@ -93,12 +104,12 @@ fn the_walk_over_empties_equals_a_draw_per_cell() {
         let (mut walked, mut drawn) = (vec![0.0; cells as usize], vec![0.0; cells as usize]);
         let (mut walked_sizes, mut n_drawn) = (Vec::new(), 0_u64);
         for _ in 0..rounds {
-            walker.empties(&class, cells, &mut |ordinal, noisy| {
+            walker.ask(&class, cells, &[], &mut |ordinal, noisy| {
                 walked[ordinal as usize] += 1.0;
                 walked_sizes.push(noisy - threshold);
             });
             for cell in &mut drawn {
-                if discrete_laplace(&mut drawer, scale) >= threshold as i64 {
+                if class.noisy(0, &mut drawer).is_some() {
                     *cell += 1.0;
                     n_drawn += 1;
                 }
@@ -131,7 +142,7 @@ fn the_number_of_hits_is_binomial() {
     let mut other = rng(6);
     for _ in 0..rounds {
         let mut n = 0;
-        noise.empties(&class, cells, &mut |_, _| n += 1);
+        noise.ask(&class, cells, &[], &mut |_, _| n += 1);
         hits[n] += 1.0;
         reference[binomial.sample(&mut other) as usize] += 1.0;
     }
@@ -153,7 +164,7 @@ fn a_tiny_probability_over_many_cells_has_the_right_mean() {
     let mut noise = KeyedNoise(rng(7));
     let mut hits = 0.0;
     for _ in 0..rounds {
-        noise.empties(&class, cells, &mut |_, _| hits += 1.0);
+        noise.ask(&class, cells, &[], &mut |_, _| hits += 1.0);
     }
     let mean = (-36_f64).exp() / (1.0 + (-1_f64).exp()) * cells as f64;
     let sigma = (mean / f64::from(rounds)).sqrt();
@@ -167,14 +178,17 @@ fn the_ends_of_the_range_neither_panic_nor_hang() {
     for (num, den) in [(1, 1_000_000), (1_000_000, 1), (Scale::MAX, 1), (1, Scale::MAX)] {
         for threshold in [1, 2, u64::MAX / 2, u64::MAX] {
             let class = NodeClass::new(Scale::new(num, den).unwrap(), threshold);
-            let kept = noise.occupied(&class, 5);
+            let kept = occupied(&mut noise, &class, 5);
             assert!(kept.is_none_or(|noisy| noisy >= threshold));
-            noise.empties(&class, 100, &mut |ordinal, noisy| {
+            noise.ask(&class, 100, &[], &mut |ordinal, noisy| {
                 assert!(ordinal < 100 && noisy >= threshold);
             });
         }
     }
-    assert_eq!(noise.occupied(&NodeClass::new(Scale::new(1, 1_000_000).unwrap(), 1), 7), Some(7));
+    assert_eq!(
+        occupied(&mut noise, &NodeClass::new(Scale::new(1, 1_000_000).unwrap(), 1), 7),
+        Some(7)
+    );
 }
 
 /// `≥ θ` for both kinds: the share of empties with exactly θ is the share of zeros in a geometric.
@@ -182,11 +196,11 @@ fn the_ends_of_the_range_neither_panic_nor_hang() {
 fn the_threshold_itself_passes_for_occupied_and_for_empty_nodes() {
     let silent = Scale::new(1, 1_000_000).unwrap();
     let mut noise = KeyedNoise(rng(9));
-    assert_eq!(noise.occupied(&NodeClass::new(silent, 3), 3), Some(3));
-    assert_eq!(noise.occupied(&NodeClass::new(silent, 3), 2), None);
+    assert_eq!(occupied(&mut noise, &NodeClass::new(silent, 3), 3), Some(3));
+    assert_eq!(occupied(&mut noise, &NodeClass::new(silent, 3), 2), None);
     let class = NodeClass::new(Scale::new(1, 1).unwrap(), 2);
     let mut exactly = 0;
-    noise.empties(&class, 10_000, &mut |_, noisy| exactly += usize::from(noisy == 2));
+    noise.ask(&class, 10_000, &[], &mut |_, noisy| exactly += usize::from(noisy == 2));
     assert!(exactly > 100, "{exactly} empties stand exactly at the threshold");
 }
 
@@ -195,10 +209,72 @@ fn every_node_has_its_own_stream_and_every_key_its_own_noise() {
     let class = NodeClass::new(Scale::new(1_000, 1).unwrap(), 1);
     let draws = |seed, level, place| {
         let mut node = NoiseKey::for_test(seed).node(level, place);
-        (0..8).map(|_| node.occupied(&class, 1_000_000)).collect::<Vec<_>>()
+        (0..8).map(|_| occupied(&mut node, &class, 1_000_000)).collect::<Vec<_>>()
     };
     assert_eq!(draws(1, 2, 3), draws(1, 2, 3));
     for other in [draws(2, 2, 3), draws(1, 3, 3), draws(1, 2, 4)] {
         assert_ne!(draws(1, 2, 3), other);
     }
+}
+
+/// From one micro to the largest scale there is: quarters of the scale are passed as often as they should.
+#[test]
+fn small_and_large_scales_have_their_quantiles() {
+    for (num, den) in [(1, 1_000_000), (1, 3), (1_000_000, 1), (1 << 40, 3), (Scale::MAX, 1)] {
+        let geometric = Geometric::new(Scale::new(num, den).unwrap());
+        let mut rng = rng(10);
+        let n = 200_000;
+        let draws: Vec<u64> = (0..n).map(|_| geometric.draw(&mut rng)).collect();
+        for quarter in 1..12_u64 {
+            // P(Y ≥ y) = e^(−y·den/num), at the first whole y from a quarter of the scale on.
+            let y = (u128::from(num) * u128::from(quarter)).div_ceil(4 * u128::from(den));
+            let p = (-(y as f64) * den as f64 / num as f64).exp();
+            let passed = draws.iter().filter(|&&draw| u128::from(draw) >= y).count() as f64;
+            let sigma = (f64::from(n) * p * (1.0 - p)).sqrt();
+            assert!(
+                (passed - f64::from(n) * p).abs() <= Z * sigma + 1e-6,
+                "scale {num}/{den}, from {y} on: {passed} of {n}, expected {:.1}",
+                f64::from(n) * p
+            );
+        }
+    }
+}
+
+/// Beyond 64 bits a count is cut to the largest one, never dropped: it reached every threshold there is.
+#[test]
+fn counts_saturate_instead_of_wrapping() {
+    let class = NodeClass::new(Scale::new(Scale::MAX, 1).unwrap(), u64::MAX);
+    let mut rng = rng(11);
+    let kept: Vec<u64> = (0..200).filter_map(|_| class.noisy(u64::MAX, &mut rng)).collect();
+    assert!((50..150).contains(&kept.len()), "about half of all noise is not negative");
+    assert!(kept.iter().all(|&noisy| noisy == u64::MAX));
+}
+
+/// Empties are told by their place among all candidates: never an occupied one, never twice, each equally often.
+#[test]
+fn empties_stand_between_the_occupied_candidates() {
+    let class = NodeClass::new(Scale::new(2, 1).unwrap(), 3);
+    let (n, rounds, many) = (30_u64, 40_000, 1 << 40);
+    let occupied = [0, 1, 7, 8, 9, 20, 29].map(|place| Occupied { place, count: many });
+    let mut noise = KeyedNoise(rng(12));
+    let mut hits = vec![0.0; n as usize];
+    for _ in 0..rounds {
+        let mut told = Vec::new();
+        noise.ask(&class, n, &occupied, &mut |place, noisy| {
+            let is_occupied = occupied.iter().any(|candidate| candidate.place == place);
+            assert_eq!(is_occupied, noisy > many / 2, "place {place} has the count {noisy}");
+            told.push(place);
+        });
+        let n_told = told.len();
+        told.sort_unstable();
+        told.dedup();
+        assert_eq!(told.len(), n_told, "a candidate is told once");
+        told.iter().for_each(|&place| hits[place as usize] += 1.0);
+    }
+    let (full, empty): (Vec<_>, Vec<_>) =
+        (0..n).partition(|place| occupied.iter().any(|o| o.place == *place));
+    assert!(full.iter().all(|&place| hits[place as usize] == f64::from(rounds)));
+    let seen: Vec<f64> = empty.iter().map(|&place| hits[place as usize]).collect();
+    let expected = vec![f64::from(rounds) * class.empty_passes(); seen.len()];
+    assert_fits(&seen, &expected, "hits by empty place");
 }

@@ -1,78 +1,175 @@
 //! From noisy counts to a release: children never exceed their parent, and every count is a whole number.
 //!
-//! Post-processing only: it reads noisy numbers and nothing else.
+//! Post-processing only: it reads noisy numbers and nothing else. Between the two phases counts are fractions,
+//! held in units of 2⁻²⁰ and rounded down, so that the same answers give the same bytes on every machine.
 
 use std::ops::Range;
 
 use super::Node;
 use crate::engine::Row;
+use crate::model::Doublet;
 
-/// Makes the levels consistent from the top down and gives the rows: a node's count less its children's.
-pub fn rows(levels: &[Vec<Node>]) -> Vec<Row> {
+/// How noisy counts are made consistent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Consistency {
+    /// Children are lowered until they fit under their parent (safepath-2018).
+    TopDown,
+    /// Before that, counts are fitted along every path from root to leaf and averaged (stm-hybrid-2012).
+    TwoPhase,
+}
+
+impl Consistency {
+    /// What is done, for the manifest.
+    pub(super) fn in_words(self) -> Vec<String> {
+        let fitted = "counts fitted to non-increasing ones along every path (least squares), averaged over the \
+                      paths through a node";
+        let first = (self == Self::TwoPhase).then_some(fitted);
+        let rest = [
+            "children lowered evenly until they do not exceed their parent",
+            "whole numbers by largest remainder, ties by path",
+            "a path's count is its node's count less its children's",
+        ];
+        first.into_iter().chain(rest).map(str::to_owned).collect()
+    }
+}
+
+/// Bits below the point of a count between the phases. A count of 64 bits, summed over 2³² leaves, still fits.
+const POINT: u32 = 20;
+
+/// Makes the levels consistent and gives the rows: a node's count less its children's.
+pub fn rows(levels: &[Vec<Node>], consistency: Consistency) -> Vec<Row> {
+    let averaged = match consistency {
+        Consistency::TopDown => None,
+        Consistency::TwoPhase => Some(averaged_over_paths(levels)),
+    };
+    // A node's count before the second phase, in units of 2⁻²⁰.
+    let estimate = |depth: usize, place: usize| match &averaged {
+        None => u128::from(levels[depth][place].noisy) << POINT,
+        Some(averaged) => averaged[depth][place],
+    };
     let mut rows = Vec::new();
     let Some(first) = levels.first() else { return rows };
-    let mut counts: Vec<u64> = first.iter().map(|node| node.noisy).collect();
-    for (depth, level) in levels.iter().enumerate() {
+    let all: Vec<u128> = (0..first.len()).map(|place| estimate(0, place)).collect();
+    let mut counts = fit_under(None, &all);
+    for depth in 0..levels.len() {
         let below = levels.get(depth + 1).map_or(&[][..], Vec::as_slice);
         let mut next = vec![0; below.len()];
         let mut children = child_runs(below);
         for (place, &count) in counts.iter().enumerate() {
             let run = children.of(place);
-            let noisy: Vec<u64> = below[run.clone()].iter().map(|node| node.noisy).collect();
-            let fitted = fit_under(count, &noisy);
-            let rest = count - fitted.iter().sum::<u64>();
-            next[run].copy_from_slice(&fitted);
+            let mut rest = count;
+            if !run.is_empty() {
+                let estimates: Vec<u128> = run.clone().map(|at| estimate(depth + 1, at)).collect();
+                let fitted = fit_under(Some(count), &estimates);
+                rest -= fitted.iter().sum::<u64>();
+                next[run].copy_from_slice(&fitted);
+            }
             if rest > 0 {
                 rows.push(Row { path: path(levels, depth, place), count: rest });
             }
         }
-        debug_assert_eq!(counts.len(), level.len(), "every node has a count");
         counts = next;
     }
     rows
 }
 
-/// Lowers whole numbers so that their sum is at most `parent`.
+/// Whole numbers from counts in units of 2⁻²⁰, their sum at most `parent`, if there is one.
 ///
-/// If they fit they stay. Otherwise every one is lowered by the same amount τ, never below zero, τ such that
-/// the sum is exactly `parent`: the printed formula, repeated until it holds. All that are left above zero
-/// then have the same fraction, so the largest remainder is a tie, and path order breaks it.
-pub(super) fn fit_under(parent: u64, noisy: &[u64]) -> Vec<u64> {
-    let sum = |counts: &[u64]| counts.iter().map(|&count| u128::from(count)).sum::<u128>();
-    let parent = u128::from(parent);
-    if sum(noisy) <= parent {
-        return noisy.to_vec();
+/// Counts that fit stay. Otherwise every one is lowered by the same amount τ, never below zero, τ such that the
+/// sum is exactly `parent`: the printed formula, repeated until it holds. Then each is rounded down, and what
+/// the sum lost goes back by largest remainder, ties by path.
+pub(super) fn fit_under(parent: Option<u64>, counts: &[u128]) -> Vec<u64> {
+    let sum = counts.iter().sum::<u128>();
+    let cap = parent.map(|parent| u128::from(parent) << POINT);
+    // What is left of a count c is (c·k − excess)/k, where k counts stay above zero.
+    let (k, excess) = match cap {
+        Some(cap) if cap < sum => lowering(cap, counts),
+        _ => (1, 0),
+    };
+    let unit = k << POINT;
+    let left = |count: u128| (count * k).saturating_sub(excess);
+    let whole = |part: u128| u64::try_from(part / unit).unwrap_or(u64::MAX);
+    let mut fitted: Vec<u64> = counts.iter().map(|&count| whole(left(count))).collect();
+    let target = cap.map_or(sum, |cap| cap.min(sum)) >> POINT;
+    let spare = target - fitted.iter().map(|&count| u128::from(count)).sum::<u128>().min(target);
+    if spare > 0 {
+        let mut order: Vec<usize> = (0..counts.len()).filter(|&at| left(counts[at]) > 0).collect();
+        order.sort_by_key(|&at| (std::cmp::Reverse(left(counts[at]) % unit), at));
+        for &at in order.iter().take(usize::try_from(spare).expect("fewer than there are counts")) {
+            fitted[at] += 1;
+        }
     }
-    // The k largest stay above zero: the greatest k with k·c_k > (c_1 + … + c_k) − parent.
-    let mut descending = noisy.to_vec();
+    fitted
+}
+
+/// The k largest counts stay above zero: the greatest k with k·c_k > (c_1 + … + c_k) − cap. Gives k and that
+/// excess; (1, the largest count) if nothing stays.
+fn lowering(cap: u128, counts: &[u128]) -> (u128, u128) {
+    let mut descending = counts.to_vec();
     descending.sort_unstable_by(|a, b| b.cmp(a));
-    let (mut k, mut excess, mut running) = (0_u128, 0_u128, 0_u128);
+    let (mut k, mut excess, mut running) = (1, descending[0], 0_u128);
     for (place, &count) in (1_u128..).zip(&descending) {
-        running += u128::from(count);
-        if place * u128::from(count) + parent <= running {
+        running += count;
+        if place * count + cap <= running {
             break;
         }
-        (k, excess) = (place, running.saturating_sub(parent));
+        (k, excess) = (place, running.saturating_sub(cap));
     }
-    if k == 0 {
-        return vec![0; noisy.len()];
-    }
-    // τ = excess/k; what is left is c − τ, rounded down, and the first `spare` in path order get one back.
-    let (whole, part) = (excess / k, excess % k);
-    let mut spare = if part == 0 { 0 } else { k - part };
-    let lowered = whole + u128::from(part != 0);
-    noisy
-        .iter()
-        .map(|&count| {
-            let count = u128::from(count);
-            if count * k <= excess {
-                return 0;
+    (k, excess)
+}
+
+/// The first phase: along every path from the first level to a leaf the non-increasing counts nearest to the
+/// noisy ones (least squares); a node's estimate is their mean over the paths through it. In units of 2⁻²⁰.
+pub(super) fn averaged_over_paths(levels: &[Vec<Node>]) -> Vec<Vec<u128>> {
+    let mut sums: Vec<Vec<u128>> = levels.iter().map(|level| vec![0; level.len()]).collect();
+    let mut n_paths: Vec<Vec<u32>> = levels.iter().map(|level| vec![0; level.len()]).collect();
+    let (mut places, mut blocks) = (Vec::new(), Vec::new());
+    for depth in 0..levels.len() {
+        let below = levels.get(depth + 1).map_or(&[][..], Vec::as_slice);
+        let mut children = child_runs(below);
+        for leaf in 0..levels[depth].len() {
+            if !children.of(leaf).is_empty() {
+                continue;
             }
-            let back = u128::from(spare > 0);
-            spare -= back;
-            u64::try_from(count + back - lowered).expect("at most the noisy count")
-        })
-        .collect()
+            places.clear();
+            places.extend(path_places(levels, depth, leaf));
+            blocks.clear();
+            for (at, &place) in places.iter().rev().enumerate() {
+                push_block(&mut blocks, levels[at][place].noisy);
+            }
+            let mut upwards = places.iter().rev().enumerate();
+            for &Block { sum, n } in &blocks {
+                let mean = (sum << POINT) / n;
+                for (at, &place) in upwards.by_ref().take(usize::try_from(n).expect("a depth")) {
+                    sums[at][place] += mean;
+                    n_paths[at][place] += 1;
+                }
+            }
+        }
+    }
+    for (sums, n_paths) in sums.iter_mut().zip(&n_paths) {
+        sums.iter_mut().zip(n_paths).for_each(|(sum, &n)| *sum /= u128::from(n));
+    }
+    sums
+}
+
+/// Neighbours on a path that share one estimate, their mean.
+struct Block {
+    sum: u128,
+    n: u128,
+}
+
+/// Pool adjacent violators: a block that is larger than the one before it joins it.
+fn push_block(blocks: &mut Vec<Block>, noisy: u64) {
+    let mut block = Block { sum: noisy.into(), n: 1 };
+    while let Some(last) = blocks.pop() {
+        if block.sum * last.n <= last.sum * block.n {
+            blocks.push(last);
+            break;
+        }
+        block = Block { sum: last.sum + block.sum, n: last.n + block.n };
+    }
+    blocks.push(block);
 }
 
 /// Children of one parent stand side by side; this hands their runs out, parent by parent.
@@ -95,12 +192,25 @@ impl ChildRuns<'_> {
     }
 }
 
-fn path(levels: &[Vec<Node>], depth: usize, mut place: usize) -> Vec<crate::model::Doublet> {
-    let mut path = Vec::with_capacity(depth + 1);
-    for level in levels[..=depth].iter().rev() {
-        path.push(level[place].doublet);
-        place = level[place].parent as usize;
-    }
+/// The places of a node and its ancestors, the node's own first.
+fn path_places(
+    levels: &[Vec<Node>],
+    depth: usize,
+    place: usize,
+) -> impl Iterator<Item = usize> + use<'_> {
+    let above = levels[..=depth].iter().rev();
+    above.scan(place, |at, level| {
+        let here = *at;
+        *at = level[here].parent as usize;
+        Some(here)
+    })
+}
+
+fn path(levels: &[Vec<Node>], depth: usize, place: usize) -> Vec<Doublet> {
+    let mut path: Vec<Doublet> = path_places(levels, depth, place)
+        .zip(levels[..=depth].iter().rev())
+        .map(|(at, level)| level[at].doublet)
+        .collect();
     path.reverse();
     path
 }

@@ -175,7 +175,8 @@ impl<P: Splitter, S: NoiseSource> Split<'_, P, S> {
         items.extend(self.frontier.members[self.frontier.range(place)].iter().filter_map(|&ix| {
             let (start, end) = self.trajectories.bounds(ix as usize);
             let next = doublets[start..end].get(depth)?;
-            Some(Item { rank: self.splitter.rank(next.station.0), slot: next.slot, ix })
+            let (rank, slot) = self.splitter.place(*next);
+            Some(Item { rank, slot, ix })
         }));
     }
 }

@@ -8,14 +8,27 @@
 //! Why: `PROOF.md` beside this file.
 #![doc = include_str!("PROOF.md")]
 
+mod budget;
+mod by_place;
 mod consistent;
 mod grow;
+mod growth;
+mod recipe;
+mod shape;
 mod walk;
 
-pub use consistent::rows;
+pub use budget::{BudgetError, PricedTaxonomy, Share, SubLevel, Threshold};
+pub use by_place::ByPlace;
+pub use consistent::{Consistency, rows};
 pub use grow::Growth;
 pub(crate) use grow::grow;
-pub use walk::{Classes, Found, walk};
+pub use growth::{expected_nodes, false_children};
+#[cfg(test)]
+pub(crate) use recipe::noisy_rows;
+pub(crate) use recipe::rehearse;
+pub use recipe::{Basics, Level, Recipe};
+pub use shape::{Places, Shape, Times};
+pub use walk::{Cell, Classes, Found, Universe, walk};
 
 use crate::model::Doublet;
 
@@ -45,8 +58,9 @@ pub struct Sprout {
 
 /// How an engine splits one node: the only thing the engines differ in.
 pub trait Splitter: Sync {
-    /// The rank of a station in the engine's location taxonomy.
-    fn rank(&self, station: u32) -> u32;
+    /// Where the next doublet of a trajectory lies in the engine's eyes: the station's rank in the location
+    /// taxonomy, and the slot (always 0 for an engine that sees no times).
+    fn place(&self, next: Doublet) -> (u32, u32);
 
     /// Splits a node whose path ends in slot `min_slot`; pushes what passes. `items` may be reordered.
     fn split(
@@ -69,5 +83,7 @@ pub struct Node {
     pub noisy: u64,
 }
 
+#[cfg(test)]
+pub(crate) mod fixture;
 #[cfg(test)]
 mod tests;

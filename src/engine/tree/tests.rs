@@ -4,9 +4,9 @@ use std::num::NonZeroUsize;
 use num_rational::Ratio;
 use proptest::prelude::*;
 
-use super::consistent::fit_under;
+use super::consistent::{averaged_over_paths, fit_under};
 use super::*;
-use crate::engine::noise::{NodeClass, Noise, NoiseSource, Scale, Silence};
+use crate::engine::noise::{NodeClass, Noise, NoiseSource, Occupied, Scale, Silence};
 use crate::model::{Child, StationIx, Taxonomy};
 use crate::passenger::{CardKey, Trajectories};
 use crate::secret::{NoiseKey, Secret};
@@ -39,14 +39,20 @@ fn fit_by_repetition(parent: u64, noisy: &[u64]) -> Vec<u64> {
     whole.into_iter().map(|count| u64::try_from(count).unwrap()).collect()
 }
 
+/// Whole noisy counts, as the engines without a first phase have them.
+fn fit(parent: u64, noisy: &[u64]) -> Vec<u64> {
+    let counts: Vec<u128> = noisy.iter().map(|&count| u128::from(count) << 20).collect();
+    fit_under(Some(parent), &counts)
+}
+
 #[test]
 fn parent_five_over_ten_and_one_gives_five_and_nothing() {
-    assert_eq!(fit_under(5, &[10, 1]), [5, 0]);
-    assert_eq!(fit_under(5, &[3, 2]), [3, 2]);
-    assert_eq!(fit_under(0, &[3, 2]), [0, 0]);
-    assert_eq!(fit_under(4, &[3, 3, 3]), [2, 1, 1]);
-    assert!(fit_under(7, &[]).is_empty());
-    assert_eq!(fit_under(u64::MAX, &[u64::MAX, u64::MAX]), [1 << 63, (1 << 63) - 1]);
+    assert_eq!(fit(5, &[10, 1]), [5, 0]);
+    assert_eq!(fit(5, &[3, 2]), [3, 2]);
+    assert_eq!(fit(0, &[3, 2]), [0, 0]);
+    assert_eq!(fit(4, &[3, 3, 3]), [2, 1, 1]);
+    assert!(fit(7, &[]).is_empty());
+    assert_eq!(fit(u64::MAX, &[u64::MAX, u64::MAX]), [1 << 63, (1 << 63) - 1]);
 }
 
 proptest! {
@@ -55,7 +61,7 @@ proptest! {
         parent in 0_u64..60,
         noisy in prop::collection::vec(1_u64..40, 0..9),
     ) {
-        let fitted = fit_under(parent, &noisy);
+        let fitted = fit(parent, &noisy);
         prop_assert_eq!(&fitted, &fit_by_repetition(parent, &noisy));
         prop_assert_eq!(fitted.iter().sum::<u64>(), parent.min(noisy.iter().sum()));
     }
@@ -64,21 +70,23 @@ proptest! {
 /// Answers like a node would and counts how many candidates of each class it was asked about.
 #[derive(Default)]
 struct Counting {
-    asked: BTreeMap<(u64, u64), (u64, u64)>,
-    keep_empty: bool,
+    asked: BTreeMap<(u64, u64), u64>,
 }
 
 impl Noise for Counting {
-    fn occupied(&mut self, class: &NodeClass, count: u64) -> Option<u64> {
-        self.asked.entry((class.scale().num(), class.threshold())).or_default().0 += 1;
-        Some(count.max(class.threshold()))
-    }
-
-    fn empties(&mut self, class: &NodeClass, n: u64, kept: &mut dyn FnMut(u64, u64)) {
-        self.asked.entry((class.scale().num(), class.threshold())).or_default().1 += n;
-        if self.keep_empty {
-            (0..n).for_each(|ordinal| kept(ordinal, class.threshold()));
-        }
+    fn ask(
+        &mut self,
+        class: &NodeClass,
+        n: u64,
+        occupied: &[Occupied],
+        kept: &mut dyn FnMut(u64, u64),
+    ) {
+        *self.asked.entry((class.scale().num(), class.threshold())).or_default() += n;
+        let count = |place| {
+            let found = occupied.binary_search_by_key(&place, |candidate| candidate.place);
+            found.map_or(0, |found| occupied[found].count)
+        };
+        (0..n).for_each(|place| kept(place, count(place).max(class.threshold())));
     }
 }
 
@@ -108,36 +116,45 @@ proptest! {
     #[test]
     fn every_candidate_is_asked_about_exactly_once(
         taxonomy in taxonomy(),
-        keys in prop::collection::vec(0_u32..40, 0..30),
+        keys in prop::collection::vec((0_u32..40, 0_u32..5), 0..30),
         min_rank in 0_u32..40,
+        width in 1_u32..5,
     ) {
         let n = taxonomy.n_leaves();
         let min_rank = min_rank % n;
-        let mut keys: Vec<u32> = keys.into_iter().map(|k| min_rank + k % (n - min_rank)).collect();
+        let mut keys: Vec<Cell> = keys
+            .into_iter()
+            .map(|(k, w)| Cell { rank: min_rank + k % (n - min_rank), within: w % width })
+            .collect();
         keys.sort_unstable();
-        let mut noise = Counting { keep_empty: true, ..Counting::default() };
+        let mut noise = Counting::default();
         let mut found = Vec::new();
-        walk(&taxonomy, &classes(&taxonomy), &keys, |k| *k, min_rank, &mut noise, &mut |f| found.push(f));
+        let classes = classes(&taxonomy);
+        let universe = Universe { taxonomy: &taxonomy, classes: &classes, min_rank, width };
+        walk(universe, &keys, |k| *k, &mut noise, &mut |f| found.push(f));
         let mut expected: BTreeMap<(u64, u64), u64> = BTreeMap::new();
         for node in taxonomy.nodes() {
             for number in 0..taxonomy.n_children(node) {
                 let child = taxonomy.child(node, number);
                 if taxonomy.child_ranks(&child).end > min_rank {
                     let depth = u64::from(taxonomy.depth(node));
-                    let class = match child { Child::General(_) => depth + 1, Child::Leaf(_) => 100 + depth };
-                    *expected.entry((class, 1)).or_default() += 1;
+                    let (class, cells) = match child {
+                        Child::General(_) => (depth + 1, 1),
+                        Child::Leaf(_) => (100 + depth, u64::from(width)),
+                    };
+                    *expected.entry((class, 1)).or_default() += cells;
                 }
             }
         }
-        let asked: BTreeMap<_, _> =
-            noise.asked.into_iter().map(|(class, (some, none))| (class, some + none)).filter(|(_, n)| *n > 0).collect();
-        prop_assert_eq!(asked, expected);
-        let mut ranks: Vec<u32> = found.iter().map(|f| f.rank).collect();
-        ranks.sort_unstable();
-        prop_assert_eq!(ranks, (min_rank..n).collect::<Vec<_>>());
+        noise.asked.retain(|_, n| *n > 0);
+        prop_assert_eq!(noise.asked, expected);
+        let mut cells: Vec<Cell> = found.iter().map(|f| f.cell).collect();
+        cells.sort_unstable();
+        let all = (min_rank..n).flat_map(|rank| (0..width).map(move |within| Cell { rank, within }));
+        prop_assert_eq!(cells, all.collect::<Vec<_>>());
         for f in found {
-            let below = keys.iter().filter(|&&key| key == f.rank).count();
-            prop_assert_eq!(f.items.len(), below, "the items under a leaf are those with its rank");
+            let below = keys.iter().filter(|&&key| key == f.cell).count();
+            prop_assert_eq!(f.items.len(), below, "the items in a cell are those that lie there");
             prop_assert_eq!(f.noisy, (below as u64).max(1));
         }
     }
@@ -157,15 +174,18 @@ impl Flat {
 }
 
 impl Splitter for Flat {
-    fn rank(&self, station: u32) -> u32 {
-        station
+    fn place(&self, next: Doublet) -> (u32, u32) {
+        (next.station.0, 0)
     }
 
     fn split(&self, items: &mut [Item], _: u32, noise: &mut impl Noise, sprouts: &mut Vec<Sprout>) {
         items.sort_unstable();
-        walk(&self.taxonomy, &self.classes, items, |item| item.rank, 0, noise, &mut |found| {
+        let Self { taxonomy, classes } = self;
+        let universe = Universe { taxonomy, classes, min_rank: 0, width: 1 };
+        let cell = |item: &Item| Cell { rank: item.rank, within: 0 };
+        walk(universe, items, cell, noise, &mut |found| {
             sprouts.push(Sprout {
-                doublet: Doublet { station: StationIx(found.rank), slot: 0 },
+                doublet: Doublet { station: StationIx(found.cell.rank), slot: 0 },
                 noisy: found.noisy,
                 from: u32::try_from(found.items.start).unwrap(),
                 to: u32::try_from(found.items.end).unwrap(),
@@ -196,7 +216,7 @@ proptest! {
         let levels = grow(&trajectories(&paths), &Flat::new(4, class(1)), growth(5, 1 << 20, 2), &Silence);
         let mut expected: BTreeMap<Vec<u32>, u64> = BTreeMap::new();
         paths.iter().for_each(|path| *expected.entry(path.clone()).or_default() += 1);
-        let released: BTreeMap<Vec<u32>, u64> = rows(&levels)
+        let released: BTreeMap<Vec<u32>, u64> = rows(&levels, Consistency::TopDown)
             .into_iter()
             .map(|row| (row.path.iter().map(|d| d.station.0).collect(), row.count))
             .collect();
@@ -242,7 +262,7 @@ fn many_nodes_are_split_side_by_side_with_one_result() {
     let (one, three) = (grow(1), grow(3));
     assert!(one[1].len() > 2_000, "{} nodes in the second level", one[1].len());
     assert_eq!(one, three);
-    let total: u64 = rows(&one).iter().map(|row| row.count).sum();
+    let total: u64 = rows(&one, Consistency::TopDown).iter().map(|row| row.count).sum();
     assert_eq!(
         total,
         one[0].iter().map(|node| node.noisy).sum::<u64>(),
@@ -262,12 +282,86 @@ fn each_node_asks_its_own_noise() {
         }
     }
     impl Noise for Only {
-        fn occupied(&mut self, _: &NodeClass, count: u64) -> Option<u64> {
-            self.0.then_some(count)
+        fn ask(
+            &mut self,
+            _: &NodeClass,
+            _: u64,
+            occupied: &[Occupied],
+            kept: &mut dyn FnMut(u64, u64),
+        ) {
+            occupied.iter().filter(|_| self.0).for_each(|o| kept(o.place, o.count));
         }
-        fn empties(&mut self, _: &NodeClass, _: u64, _: &mut dyn FnMut(u64, u64)) {}
     }
     let paths = vec![vec![0, 0], vec![1, 0], vec![2, 0]];
     let levels = grow(&trajectories(&paths), &Flat::new(3, class(1)), growth(2, 100, 1), &ByPlace);
     assert_eq!(levels[1].iter().map(|node| node.parent).collect::<Vec<_>>(), [1]);
+}
+
+/// A random tree: each level's nodes name their parents, side by side.
+fn random_levels() -> impl Strategy<Value = Vec<Vec<Node>>> {
+    let level = || prop::collection::vec((0_u32..6, 1_u64..50), 1..7);
+    prop::collection::vec(level(), 1..5).prop_map(|levels| {
+        let mut n_above = 1;
+        let node = |parent, noisy| {
+            let doublet = Doublet { station: StationIx(0), slot: 0 };
+            Node { parent, doublet, noisy }
+        };
+        levels
+            .into_iter()
+            .map(|level| {
+                let mut nodes: Vec<Node> =
+                    level.into_iter().map(|(parent, n)| node(parent % n_above, n)).collect();
+                nodes.sort_by_key(|node| node.parent);
+                n_above = u32::try_from(nodes.len()).unwrap();
+                nodes
+            })
+            .collect()
+    })
+}
+
+/// Theorem 4.3 of stm-hybrid-2012, read off the page: min over j ≥ m of max over i ≤ j of the mean of i to j, from
+/// the leaf (1) up.
+fn fitted_by_the_theorem(upwards: &[u64]) -> Vec<Ratio<i128>> {
+    let mean = |i: usize, j: usize| {
+        let sum: u64 = upwards[i..=j].iter().sum();
+        Ratio::new(i128::from(sum), i128::try_from(j - i + 1).unwrap())
+    };
+    let greatest = |j: usize| (0..=j).map(|i| mean(i, j)).max().unwrap();
+    let n = upwards.len();
+    (0..n).map(|m| (m..n).map(greatest).min().unwrap()).collect()
+}
+
+proptest! {
+    /// The first phase against the theorem, in fractions; what is rounded down is less than two units of 2⁻²⁰.
+    #[test]
+    fn paths_are_fitted_as_the_theorem_says_and_averaged_over_their_leaves(levels in random_levels()) {
+        let mut estimates: BTreeMap<(usize, usize), Vec<Ratio<i128>>> = BTreeMap::new();
+        for (depth, level) in levels.iter().enumerate() {
+            for leaf in 0..level.len() {
+                let below = levels.get(depth + 1).map_or(&[][..], Vec::as_slice);
+                if below.iter().any(|node| node.parent as usize == leaf) {
+                    continue;
+                }
+                let (mut places, mut at) = (Vec::new(), leaf);
+                for up in (0..=depth).rev() {
+                    places.push((up, at));
+                    at = levels[up][at].parent as usize;
+                }
+                let noisy: Vec<u64> = places.iter().map(|&(d, p)| levels[d][p].noisy).collect();
+                for (place, fitted) in places.into_iter().zip(fitted_by_the_theorem(&noisy)) {
+                    estimates.entry(place).or_default().push(fitted);
+                }
+            }
+        }
+        let averaged = averaged_over_paths(&levels);
+        for ((depth, place), estimates) in estimates {
+            let n = i128::try_from(estimates.len()).unwrap();
+            let exact = estimates.iter().sum::<Ratio<i128>>() / n * (1 << 20);
+            let ours = Ratio::from_integer(i128::try_from(averaged[depth][place]).unwrap());
+            prop_assert!(ours <= exact && exact < ours + 2, "{ours} for {exact}");
+        }
+        let released: u64 = rows(&levels, Consistency::TwoPhase).iter().map(|row| row.count).sum();
+        let first: u128 = averaged[0].iter().sum();
+        prop_assert_eq!(u128::from(released), first >> 20, "rows add up to the first level");
+    }
 }

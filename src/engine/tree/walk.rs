@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::engine::noise::{NodeClass, Noise};
+use crate::engine::noise::{NodeClass, Noise, Occupied};
 use crate::model::{Child, NodeIx, Taxonomy};
 
 /// The classes of a taxonomy's nodes: one for each depth of general nodes, one for each depth leaves hang at.
@@ -14,171 +14,228 @@ pub struct Classes {
     pub leaf: Vec<NodeClass>,
 }
 
-/// A leaf that passed.
+/// What is walked over: all of it from configuration and from the path above.
+#[derive(Clone, Copy, Debug)]
+pub struct Universe<'a> {
+    /// The groups.
+    pub taxonomy: &'a Taxonomy,
+    /// The class of every node.
+    pub classes: &'a Classes,
+    /// Leaves of a lower rank do not exist.
+    pub min_rank: u32,
+    /// Every leaf of the taxonomy stands for so many cells; at least 1. Groups are over all of them.
+    pub width: u32,
+}
+
+/// What passes or does not: one of the cells that a leaf of the taxonomy stands for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Cell {
+    /// The leaf's rank.
+    pub rank: u32,
+    /// Which of its cells, below the universe's width.
+    pub within: u32,
+}
+
+/// A cell that passed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Found {
-    /// Its rank.
-    pub rank: u32,
+    /// Which.
+    pub cell: Cell,
     /// Its noisy count.
     pub noisy: u64,
     /// The items under it.
     pub items: Range<usize>,
 }
 
-/// Walks the taxonomy from the top. `keys` are the items' ranks, ascending; leaves before `min_rank` do not
-/// exist. Leaves that pass are told in rank order inside each group.
+/// Walks the universe from the top. The items come in the order of their cells. Cells that pass are told in
+/// order inside each group.
 pub fn walk<T>(
-    taxonomy: &Taxonomy,
-    classes: &Classes,
+    universe: Universe<'_>,
     items: &[T],
-    key: impl Fn(&T) -> u32 + Copy,
-    min_rank: u32,
+    cell: impl Fn(&T) -> Cell + Copy,
     noise: &mut impl Noise,
     found: &mut impl FnMut(Found),
 ) {
-    debug_assert!(items.is_sorted_by_key(key), "T-4: items come in rank order");
+    debug_assert!(items.is_sorted_by_key(cell), "T-4: items come in the order of their cells");
     debug_assert!(
-        items.first().is_none_or(|item| min_rank <= key(item)),
+        items.first().is_none_or(|item| universe.min_rank <= cell(item).rank),
         "T-5: slots never decrease"
     );
-    let mut sublevel = SubLevel { taxonomy, classes, items, key, min_rank, noise };
+    let mut sublevel = SubLevel { universe, items, cell, noise };
     sublevel.descend(Taxonomy::ROOT, 0..items.len(), found);
 }
 
-struct SubLevel<'a, T, K, N> {
-    taxonomy: &'a Taxonomy,
-    classes: &'a Classes,
+struct SubLevel<'a, T, C, N> {
+    universe: Universe<'a>,
     items: &'a [T],
-    key: K,
-    min_rank: u32,
+    cell: C,
     noise: &'a mut N,
 }
 
-/// A child that passed, by its number under its parent.
+/// A child or cell with its items: all those below one child, or in one cell of a leaf.
+struct Run {
+    child: u32,
+    within: u32,
+    items: Range<usize>,
+}
+
+/// A candidate that passed, by its place among the candidates.
 struct Passed {
-    number: u32,
+    place: u64,
     noisy: u64,
     items: Range<usize>,
 }
 
-impl<T, K: Fn(&T) -> u32 + Copy, N: Noise> SubLevel<'_, T, K, N> {
+impl<T, C: Fn(&T) -> Cell + Copy, N: Noise> SubLevel<'_, T, C, N> {
     fn descend(&mut self, node: NodeIx, items: Range<usize>, found: &mut impl FnMut(Found)) {
-        let ranks = self.taxonomy.ranks(node);
-        if ranks.end <= self.min_rank {
+        let Universe { taxonomy, classes, min_rank, .. } = self.universe;
+        let ranks = taxonomy.ranks(node);
+        if ranks.end <= min_rank {
             return;
         }
-        let first = self.taxonomy.child_over(node, self.min_rank.max(ranks.start));
-        let depth = self.taxonomy.depth(node) as usize;
-        let occupied = self.occupied(node, items);
+        let first = taxonomy.child_over(node, min_rank.max(ranks.start));
+        let depth = taxonomy.depth(node) as usize;
+        let runs = self.runs(node, items);
         for candidates in self.candidates(node, first) {
-            let class = match candidates.leaves {
-                true => &self.classes.leaf[depth],
-                false => &self.classes.general[depth],
+            let class = match candidates.width {
+                None => &classes.general[depth],
+                Some(_) => &classes.leaf[depth],
             };
-            for passed in self.ask(class, &candidates, &occupied) {
-                match self.taxonomy.child(node, passed.number) {
-                    Child::General(child) => self.descend(child, passed.items, found),
+            for Passed { place, noisy, items } in self.ask(class, &candidates, &runs) {
+                let (number, within) = candidates.at(place);
+                match taxonomy.child(node, number) {
+                    Child::General(child) => self.descend(child, items, found),
                     Child::Leaf(rank) => {
-                        found(Found { rank, noisy: passed.noisy, items: passed.items });
+                        found(Found { cell: Cell { rank, within }, noisy, items });
                     }
                 }
             }
         }
     }
 
-    /// Children with at least one item, in order, each with its items.
-    fn occupied(&self, node: NodeIx, items: Range<usize>) -> Vec<(u32, Range<usize>)> {
-        let mut occupied = Vec::new();
+    /// Children and cells with at least one item, in order.
+    fn runs(&self, node: NodeIx, items: Range<usize>) -> Vec<Run> {
+        let taxonomy = self.universe.taxonomy;
+        let mut runs = Vec::new();
         let mut at = items.start;
         while at < items.end {
-            let number = self.taxonomy.child_over(node, (self.key)(&self.items[at]));
-            let past = self.taxonomy.child_ranks(&self.taxonomy.child(node, number)).end;
-            let end =
-                at + self.items[at..items.end].partition_point(|item| (self.key)(item) < past);
-            occupied.push((number, at..end));
-            at = end;
+            let cell = (self.cell)(&self.items[at]);
+            let child = taxonomy.child_over(node, cell.rank);
+            let rest = &self.items[at..items.end];
+            let (within, n) = match taxonomy.child(node, child) {
+                Child::Leaf(_) => (cell.within, run_length(rest, |item| (self.cell)(item) == cell)),
+                Child::General(group) => {
+                    let past = taxonomy.ranks(group).end;
+                    (0, run_length(rest, |item| (self.cell)(item).rank < past))
+                }
+            };
+            runs.push(Run { child, within, items: at..at + n });
+            at += n;
         }
-        occupied
+        runs
     }
 
-    /// The children that exist, general ones first, then leaves; most nodes have one kind only.
-    fn candidates(&self, node: NodeIx, first: u32) -> Vec<Candidates> {
-        let all = first..self.taxonomy.n_children(node);
-        let is_leaf = |number| matches!(self.taxonomy.child(node, number), Child::Leaf(_));
-        match self.taxonomy.is_mixed(node) {
-            false => vec![Candidates { leaves: is_leaf(first), numbers: Numbers::Run(all) }],
-            true => {
-                let (leaves, general) = all.partition(|&number| is_leaf(number));
-                vec![
-                    Candidates { leaves: false, numbers: Numbers::List(general) },
-                    Candidates { leaves: true, numbers: Numbers::List(leaves) },
-                ]
+    /// What is asked about below a node, groups first, then cells; most nodes have one kind only.
+    fn candidates(
+        &self,
+        node: NodeIx,
+        first: u32,
+    ) -> impl Iterator<Item = Candidates> + use<T, C, N> {
+        let taxonomy = self.universe.taxonomy;
+        let width = Some(u64::from(self.universe.width));
+        let all = first..taxonomy.n_children(node);
+        let is_leaf = |number| matches!(taxonomy.child(node, number), Child::Leaf(_));
+        let (one, other) = match taxonomy.is_mixed(node) {
+            false => {
+                let width = width.filter(|_| is_leaf(first));
+                (Candidates { width, children: Children::Run(all) }, None)
             }
-        }
+            true => {
+                let (leaves, groups) = all.partition(|&number| is_leaf(number));
+                (
+                    Candidates { width: None, children: Children::List(groups) },
+                    Some(Candidates { width, children: Children::List(leaves) }),
+                )
+            }
+        };
+        std::iter::once(one).chain(other)
     }
 
     /// Asks for the noisy counts of all candidates of one class, and keeps what passes, in order.
-    fn ask(
-        &mut self,
-        class: &NodeClass,
-        candidates: &Candidates,
-        occupied: &[(u32, Range<usize>)],
-    ) -> Vec<Passed> {
-        let mut passed = Vec::new();
-        let mut places = Vec::new();
-        for (number, items) in occupied {
-            let Some(place) = candidates.numbers.place(*number) else { continue };
-            places.push(place);
-            if let Some(noisy) = self.noise.occupied(class, items.len() as u64) {
-                passed.push(Passed { number: *number, noisy, items: items.clone() });
-            }
+    fn ask(&mut self, class: &NodeClass, candidates: &Candidates, runs: &[Run]) -> Vec<Passed> {
+        let mut occupied = Vec::with_capacity(runs.len());
+        let mut members = Vec::with_capacity(runs.len());
+        for run in runs {
+            let Some(place) = candidates.place(run) else { continue };
+            occupied.push(Occupied { place, count: run.items.len() as u64 });
+            members.push(run.items.clone());
         }
-        let n_empty = candidates.numbers.len() - places.len() as u64;
-        let mut skipped = 0;
-        self.noise.empties(class, n_empty, &mut |ordinal, noisy| {
-            // The ordinal counts empty candidates only; step over the occupied ones before it.
-            while skipped < places.len() && places[skipped] <= ordinal + skipped as u64 {
-                skipped += 1;
-            }
-            let number = candidates.numbers.number(ordinal + skipped as u64);
-            passed.push(Passed { number, noisy, items: 0..0 });
+        let mut passed: Vec<Passed> = Vec::new();
+        self.noise.ask(class, candidates.len(), &occupied, &mut |place, noisy| {
+            let run = occupied.binary_search_by_key(&place, |candidate| candidate.place);
+            let items = run.map_or(0..0, |run| members[run].clone());
+            passed.push(Passed { place, noisy, items });
         });
-        passed.sort_unstable_by_key(|child| child.number);
+        passed.sort_unstable_by_key(|candidate| candidate.place);
         passed
     }
 }
 
-/// Candidates of one class.
-struct Candidates {
-    leaves: bool,
-    numbers: Numbers,
+/// How many items at the start belong together: doubling steps, because most runs are short.
+fn run_length<T>(items: &[T], belongs: impl Fn(&T) -> bool) -> usize {
+    let mut known = 1;
+    let mut step = 1;
+    while known + step < items.len() && belongs(&items[known + step]) {
+        known += step;
+        step *= 2;
+    }
+    let end = items.len().min(known + step);
+    known + items[known..end].partition_point(belongs)
 }
 
-enum Numbers {
+/// Candidates of one class.
+struct Candidates {
+    /// Cells of every leaf; `None` for groups.
+    width: Option<u64>,
+    children: Children,
+}
+
+enum Children {
     Run(Range<u32>),
     List(Vec<u32>),
 }
 
-impl Numbers {
+impl Candidates {
     fn len(&self) -> u64 {
-        match self {
-            Self::Run(run) => run.len() as u64,
-            Self::List(list) => list.len() as u64,
-        }
+        let children = match &self.children {
+            Children::Run(run) => run.len(),
+            Children::List(list) => list.len(),
+        };
+        children as u64 * self.width.unwrap_or(1)
     }
 
-    /// Where a child's number stands among the candidates.
-    fn place(&self, number: u32) -> Option<u64> {
-        match self {
-            Self::Run(run) => run.contains(&number).then(|| u64::from(number - run.start)),
-            Self::List(list) => list.binary_search(&number).ok().map(|place| place as u64),
-        }
+    /// Where a run stands among the candidates, if it is one of them.
+    fn place(&self, run: &Run) -> Option<u64> {
+        let child = match &self.children {
+            Children::Run(all) => {
+                all.contains(&run.child).then(|| u64::from(run.child - all.start))
+            }
+            Children::List(list) => list.binary_search(&run.child).ok().map(|place| place as u64),
+        };
+        child.map(|child| child * self.width.unwrap_or(1) + u64::from(run.within))
     }
 
-    fn number(&self, place: u64) -> u32 {
-        match self {
-            Self::Run(run) => run.start + u32::try_from(place).expect("a place among children"),
-            Self::List(list) => list[usize::try_from(place).expect("a place among children")],
+    /// The child at a place, and which of its cells.
+    fn at(&self, place: u64) -> (u32, u32) {
+        let width = self.width.unwrap_or(1);
+        let (child, within) = (place / width, place % width);
+        let within = u32::try_from(within).expect("below the width");
+        let child = usize::try_from(child).expect("a place among children");
+        match &self.children {
+            Children::Run(run) => {
+                (run.start + u32::try_from(child).expect("a place among children"), within)
+            }
+            Children::List(list) => (list[child], within),
         }
     }
 }

@@ -1,16 +1,17 @@
 //! How fast a tree of pure noise grows: a property of the configuration. Floats, for words only.
 
-use crate::engine::tree::Classes;
+use super::Universe;
 use crate::model::{Child, NodeIx, Taxonomy};
 
-/// Leaves per empty parent that noise alone lets through one sub-level.
-pub fn false_children(taxonomy: &Taxonomy, classes: &Classes) -> f64 {
-    below(taxonomy, classes, Taxonomy::ROOT)
+/// Cells per empty parent that noise alone lets through one sub-level.
+pub fn false_children(universe: Universe<'_>) -> f64 {
+    below(universe, Taxonomy::ROOT)
 }
 
-fn below(taxonomy: &Taxonomy, classes: &Classes, node: NodeIx) -> f64 {
+fn below(universe: Universe<'_>, node: NodeIx) -> f64 {
+    let Universe { taxonomy, classes, width, .. } = universe;
     let depth = taxonomy.depth(node) as usize;
-    let leaf = || classes.leaf[depth].empty_passes();
+    let leaf = || f64::from(width) * classes.leaf[depth].empty_passes();
     let n_children = taxonomy.n_children(node);
     let one_kind = !taxonomy.is_mixed(node);
     if one_kind && matches!(taxonomy.child(node, 0), Child::Leaf(_)) {
@@ -19,9 +20,7 @@ fn below(taxonomy: &Taxonomy, classes: &Classes, node: NodeIx) -> f64 {
     (0..n_children)
         .map(|number| match taxonomy.child(node, number) {
             Child::Leaf(_) => leaf(),
-            Child::General(child) => {
-                classes.general[depth].empty_passes() * below(taxonomy, classes, child)
-            }
+            Child::General(child) => classes.general[depth].empty_passes() * below(universe, child),
         })
         .sum()
 }

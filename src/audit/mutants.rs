@@ -1,0 +1,276 @@
+//! Engines broken on purpose, made from the engines' own parts. Each leaks in a way somebody once published or
+//! nearly did; an auditor that does not see them is blind.
+
+use std::sync::Mutex;
+
+use num_rational::Ratio;
+
+use super::mechanism::{Instance, Mechanism, permit};
+use super::stage::{Card, Stage};
+use crate::engine::AuditOutput;
+use crate::engine::noise::{NodeClass, Noise, NoiseSource, Occupied};
+use crate::engine::tree::{
+    ByPlace, Cell, Consistency, Growth, Item, Places, PricedTaxonomy, Splitter, Sprout, SubLevel,
+    grow, rows, walk,
+};
+use crate::ledger::RehearsalLedger;
+use crate::model::{Cost, Doublet, MicroEpsilon, StationIx};
+use crate::seal::SealedWindow;
+
+/// What is wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Wrong {
+    /// Noise too small by one level.
+    Scale,
+    /// Every level spends all of ε.
+    Undivided,
+    /// A card has two trajectories.
+    TwoPerCard,
+    /// Only what occurs is asked about.
+    EmptiesOmitted,
+    /// An empty node must exceed the threshold that an occupied one need only reach.
+    GreaterForEmpties,
+    /// The window is released twice with different noise.
+    ReNoised,
+    /// The stations are those that occur.
+    UniverseFromData,
+}
+
+/// A broken engine: one flat set of doublets under every node, like `seqpt`, and one thing wrong with it.
+pub(super) struct Mutant {
+    wrong: Wrong,
+    instance: Instance,
+    stage: Stage,
+    ledger: Mutex<RehearsalLedger>,
+}
+
+impl Mutant {
+    /// All of them, each with the instance it shows in.
+    pub(super) fn all() -> [Self; 7] {
+        let mutant = |wrong, instance: Instance| {
+            let height = instance.height.try_into().expect("a height of at least 1");
+            Self { wrong, instance, stage: Stage::new(2, 1, height), ledger: Mutex::default() }
+        };
+        [
+            mutant(Wrong::Scale, Instance::new(2, 2_000_000)),
+            mutant(Wrong::Undivided, Instance::new(3, 1_000_000)),
+            mutant(Wrong::TwoPerCard, Instance::new(2, 2_000_000)),
+            mutant(Wrong::EmptiesOmitted, Instance::new(1, 1_000_000)),
+            mutant(Wrong::GreaterForEmpties, Instance::new(1, 1_000_000)),
+            mutant(Wrong::ReNoised, Instance::new(1, 1_000_000)),
+            mutant(Wrong::UniverseFromData, Instance::new(1, 1_000_000)),
+        ]
+    }
+
+    pub(super) fn in_words(&self) -> &'static str {
+        match self.wrong {
+            Wrong::Scale => "scale times (h-1)/h",
+            Wrong::Undivided => "epsilon of every level not divided",
+            Wrong::TwoPerCard => "two trajectories per card",
+            Wrong::EmptiesOmitted => "empty candidates omitted",
+            Wrong::GreaterForEmpties => "> instead of >= for empty candidates",
+            Wrong::ReNoised => "window released again with new noise",
+            Wrong::UniverseFromData => "stations read off the data",
+        }
+    }
+
+    pub(super) fn instance(&self) -> Instance {
+        self.instance
+    }
+
+    /// The budget of a level, right or wrong.
+    fn level_epsilon(&self) -> Ratio<u128> {
+        let basics = self.instance.basics(&self.stage);
+        let height = u128::from(self.instance.height);
+        match self.wrong {
+            Wrong::Scale => basics.level_epsilon() * Ratio::new(height, height - 1),
+            Wrong::Undivided => basics.whole_epsilon(),
+            _ => basics.level_epsilon(),
+        }
+    }
+
+    fn grown<S: NoiseSource>(&self, ready: &Ready, source: &S) -> AuditOutput {
+        let basics = self.instance.basics(&self.stage);
+        let growth = Growth {
+            height: self.instance.height,
+            max_nodes: basics.max_nodes,
+            threads: basics.threads,
+        };
+        let Ready { window, places, present } = ready;
+        let level = ByPlace { places, n_slots: Some(window.window().n_slots()) };
+        let trajectories = window.trajectories();
+        let levels = match (self.wrong, present) {
+            (Wrong::UniverseFromData, Some(present)) => {
+                grow(trajectories, &FromData { level, present }, growth, source)
+            }
+            // Nobody was anywhere, so there is no station to ask about.
+            (Wrong::UniverseFromData, None) => Vec::new(),
+            (Wrong::EmptiesOmitted, _) => grow(trajectories, &level, growth, &Omitting(source)),
+            (Wrong::GreaterForEmpties, _) => grow(trajectories, &level, growth, &Exceeding(source)),
+            _ => grow(trajectories, &level, growth, source),
+        };
+        let permit = permit(&self.ledger, window, Cost::differential(self.instance.epsilon));
+        AuditOutput::new(permit, rows(&levels, Consistency::TopDown))
+    }
+}
+
+/// A sealed window with the priced candidates of a level.
+pub(super) struct Ready {
+    window: SealedWindow,
+    places: PricedTaxonomy,
+    /// The stations that occur, if any do.
+    present: Option<Present>,
+}
+
+impl Mechanism for Mutant {
+    type Ready = Ready;
+
+    fn epsilon(&self) -> MicroEpsilon {
+        self.instance.epsilon
+    }
+
+    fn stage(&self) -> &Stage {
+        &self.stage
+    }
+
+    fn ready(&self, cards: &[Card]) -> Ready {
+        let window = match self.wrong {
+            Wrong::TwoPerCard => self.stage.seal_as(cards, &[0, 1]),
+            _ => self.stage.seal(cards),
+        };
+        let places = self.priced_flat(self.stage.stations.len());
+        let present = Present::new(&window, |n_present| self.priced_flat(n_present));
+        Ready { window, places, present }
+    }
+
+    fn run<S: NoiseSource>(&self, ready: &Ready, noise: &impl Fn(u64) -> S) -> Vec<AuditOutput> {
+        let n_releases = if self.wrong == Wrong::ReNoised { 2 } else { 1 };
+        (0..n_releases).map(|n| self.grown(ready, &noise(n))).collect()
+    }
+}
+
+impl Mutant {
+    /// So many stations without groups, at this mutant's price.
+    fn priced_flat(&self, n_stations: u32) -> PricedTaxonomy {
+        let basics = self.instance.basics(&self.stage);
+        let sub_level =
+            SubLevel { key: "audit", leaves_are: "doublets", epsilon: self.level_epsilon() };
+        let listed = Stage::new(n_stations, 1, self.stage.max_length).stations;
+        let flat = Places::Flat.taxonomy(&listed);
+        PricedTaxonomy::new(&basics, sub_level, flat, |_| sub_level.epsilon)
+            .expect("shares of a small tree fit")
+    }
+}
+
+/// The stations that occur in a window, priced as if they were all there are.
+struct Present {
+    stations: Vec<u32>,
+    places: PricedTaxonomy,
+}
+
+impl Present {
+    fn new(window: &SealedWindow, priced: impl Fn(u32) -> PricedTaxonomy) -> Option<Self> {
+        let doublets = window.trajectories().doublets();
+        let mut stations: Vec<u32> = doublets.iter().map(|doublet| doublet.station.0).collect();
+        stations.sort_unstable();
+        stations.dedup();
+        let n_present = u32::try_from(stations.len()).expect("at most all stations");
+        (n_present > 0).then(|| Self { stations, places: priced(n_present) })
+    }
+}
+
+/// Asks about present stations only.
+struct FromData<'a> {
+    level: ByPlace<'a>,
+    present: &'a Present,
+}
+
+impl Splitter for FromData<'_> {
+    fn place(&self, next: Doublet) -> (u32, u32) {
+        let rank = self.present.stations.binary_search(&next.station.0);
+        let rank = rank.expect("every station of the window is present");
+        (u32::try_from(rank).expect("at most all stations"), next.slot)
+    }
+
+    fn split(
+        &self,
+        items: &mut [Item],
+        min_slot: u32,
+        noise: &mut impl Noise,
+        sprouts: &mut Vec<Sprout>,
+    ) {
+        items.sort_unstable();
+        let width = self.level.n_slots.map_or(1, |n_slots| n_slots - min_slot);
+        let cell = |item: &Item| Cell { rank: item.rank, within: item.slot - min_slot };
+        let at = |place: usize| u32::try_from(place).expect("as many as cards");
+        walk(self.present.places.universe(0, width), items, cell, noise, &mut |found| {
+            let station = StationIx(self.present.stations[found.cell.rank as usize]);
+            sprouts.push(Sprout {
+                doublet: Doublet { station, slot: min_slot + found.cell.within },
+                noisy: found.noisy,
+                from: at(found.items.start),
+                to: at(found.items.end),
+            });
+        });
+    }
+}
+
+/// Noise that forgets empty candidates.
+struct Omitting<'a, S>(&'a S);
+
+impl<S: NoiseSource> NoiseSource for Omitting<'_, S> {
+    type Node = Omitted<S::Node>;
+
+    fn node(&self, level: u32, place: u64) -> Self::Node {
+        Omitted(self.0.node(level, place))
+    }
+}
+
+struct Omitted<N>(N);
+
+impl<N: Noise> Noise for Omitted<N> {
+    fn ask(
+        &mut self,
+        class: &NodeClass,
+        _: u64,
+        occupied: &[Occupied],
+        kept: &mut dyn FnMut(u64, u64),
+    ) {
+        let close: Vec<Occupied> =
+            (0..).zip(occupied).map(|(place, o)| Occupied { place, count: o.count }).collect();
+        self.0.ask(class, close.len() as u64, &close, &mut |place, noisy| {
+            let at = usize::try_from(place).expect("a place among the occupied");
+            kept(occupied[at].place, noisy);
+        });
+    }
+}
+
+/// Noise that lets an occupied candidate pass at the threshold, and an empty one only above it.
+struct Exceeding<'a, S>(&'a S);
+
+impl<S: NoiseSource> NoiseSource for Exceeding<'_, S> {
+    type Node = Exceeded<S::Node>;
+
+    fn node(&self, level: u32, place: u64) -> Self::Node {
+        Exceeded(self.0.node(level, place))
+    }
+}
+
+struct Exceeded<N>(N);
+
+impl<N: Noise> Noise for Exceeded<N> {
+    fn ask(
+        &mut self,
+        class: &NodeClass,
+        n: u64,
+        occupied: &[Occupied],
+        kept: &mut dyn FnMut(u64, u64),
+    ) {
+        self.0.ask(class, n, occupied, &mut |place, noisy| {
+            let is_empty = occupied.binary_search_by_key(&place, |o| o.place).is_err();
+            if !is_empty || noisy > class.threshold() {
+                kept(place, noisy);
+            }
+        });
+    }
+}

@@ -1,0 +1,116 @@
+//! `tapveil audit`: tries to break the engines' guarantee.
+
+use std::cell::Cell;
+use std::num::NonZeroUsize;
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use super::Failure;
+use super::failure::say;
+use super::progress::Progress;
+use crate::audit::{self, ALPHA, Effort, EngineFinding, MutantFinding, Report};
+
+#[derive(clap::Args)]
+pub(super) struct Arguments {
+    /// Only this engine; mutants are tried all the same, to show that the audit sees
+    #[arg(long, value_name = "E")]
+    engine: Option<String>,
+    /// Print the findings as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let names = audit::engine_names();
+    if let Some(name) = &arguments.engine
+        && !names.contains(&name.as_str())
+    {
+        let known = names.join(", ");
+        return Err(Failure::usage(format!(
+            "--engine {name:?} promises no differential privacy that could be audited; use one of {known}"
+        )));
+    }
+    let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let engine = arguments.engine.as_deref();
+    let progress = Progress::new(audit::n_steps(engine) as u64, "", arguments.json);
+    let n_begun = Cell::new(0);
+    let report = audit::audit(engine, Effort::usual(threads), &|what| {
+        progress.say(what);
+        progress.at(n_begun.replace(n_begun.get() + 1));
+    });
+    progress.finish();
+    match arguments.json {
+        true => say(&as_json(&report).to_string()),
+        false => say_report(&report),
+    }
+    Ok(ExitCode::from(u8::from(!report.is_sound())))
+}
+
+fn say_report(report: &Report) {
+    say("engine     input      height   epsilon   at least   verdict");
+    for finding in &report.engines {
+        let EngineFinding { engine, height, epsilon, lower_bound, .. } = finding;
+        let (input, epsilon) = (format!("{:?}", finding.input).to_lowercase(), epsilon.to_string());
+        let verdict = engine_verdict(finding);
+        say(&format!(
+            "{engine:<10} {input:<10} {height:>6} {epsilon:>9} {lower_bound:>10.3}   {verdict}"
+        ));
+        if let Some(breach) = &finding.breach {
+            say(&format!("  {breach}"));
+        }
+    }
+    say("broken on purpose                         epsilon   at least   verdict");
+    for finding in &report.mutants {
+        let MutantFinding { mutant, epsilon, lower_bound, .. } = finding;
+        let (epsilon, verdict) = (epsilon.to_string(), mutant_verdict(finding));
+        say(&format!("{mutant:<40} {epsilon:>9} {lower_bound:>10.3}   {verdict}"));
+    }
+    say(match report.is_sound() {
+        true => "no guarantee was broken, and every broken engine was caught",
+        false => "THE AUDIT FAILED: a guarantee is broken, or the auditor is blind",
+    });
+}
+
+fn engine_verdict(finding: &EngineFinding) -> &'static str {
+    if finding.holds() { "holds" } else { "broken" }
+}
+
+fn mutant_verdict(finding: &MutantFinding) -> &'static str {
+    if finding.is_caught() { "caught" } else { "missed" }
+}
+
+fn as_json(report: &Report) -> Value {
+    let engines: Vec<Value> = report
+        .engines
+        .iter()
+        .map(|finding| {
+            json!({
+                "engine": finding.engine, "input": finding.input, "height": finding.height,
+                "epsilon_micro": finding.epsilon, "lower_bound": finding.lower_bound,
+                "samples": finding.samples, "recorded_pairs": finding.pairs,
+                "breach": finding.breach, "verdict": engine_verdict(finding),
+            })
+        })
+        .collect();
+    let mutants: Vec<Value> = report
+        .mutants
+        .iter()
+        .map(|finding| {
+            let mut caught_by = Vec::new();
+            if finding.breach.is_some() {
+                caught_by.push("recorded");
+            }
+            if finding.caught_by_statistics() {
+                caught_by.push("statistical");
+            }
+            json!({
+                "mutant": finding.mutant, "height": finding.height,
+                "epsilon_micro": finding.epsilon, "lower_bound": finding.lower_bound,
+                "samples": finding.samples, "breach": finding.breach, "caught_by": caught_by,
+                "verdict": mutant_verdict(finding),
+            })
+        })
+        .collect();
+    json!({ "alpha": ALPHA, "sound": report.is_sound(), "engines": engines, "mutants": mutants })
+}

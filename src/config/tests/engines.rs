@@ -1,0 +1,114 @@
+use super::*;
+use crate::model::Input;
+
+fn parameter(settings: &Settings, name: &str) -> String {
+    let parameters = settings.engine.facts().parameters;
+    parameters
+        .into_iter()
+        .find(|(known, _)| known == name)
+        .map_or(String::new(), |(_, value)| value)
+}
+
+fn engine(name: &str, more: &str) -> String {
+    format!("{MINIMAL}[engine]\nname = \"{name}\"\n{more}\n")
+}
+
+#[test]
+fn every_engine_over_the_tree_loads_by_its_name_alone() {
+    let feed = Feed::new();
+    for name in ["safepath", "hybrid", "simple", "seqpt"] {
+        let settings = feed.load(&engine(name, "")).unwrap();
+        assert_eq!(settings.engine.facts().name, name);
+        let outlook = settings.engine.outlook(settings.calendar.slots_nominal());
+        assert!(!outlook.shares.is_empty() && outlook.false_children.is_some(), "{name}");
+        assert_eq!(settings.engine.price().epsilon().to_string(), "1.0");
+    }
+    for name in ["hybrid", "simple"] {
+        let settings = feed.load(&engine(name, "input = \"sequences\"")).unwrap();
+        assert_eq!(parameter(&settings, "input"), "sequences");
+    }
+    assert_eq!(format!("{:?}", Input::Sequences), "Sequences");
+}
+
+/// Six red stations, four blue ones and one alone: five to a line on average.
+#[test]
+fn hybrid_takes_lines_where_there_are_lines_and_one_number_for_all_of_them() {
+    let feed = Feed::new();
+    let line = |n: u32| {
+        if n < 6 {
+            "red"
+        } else if n < 10 {
+            "blue"
+        } else {
+            ""
+        }
+    };
+    let rows: String = (0..11).map(|n| format!("s{n:02},{}\n", line(n))).collect();
+    feed.put("stations.csv", &format!("id,line\n{rows}"));
+    for more in ["", "taxonomy.locations = \"lines\""] {
+        let settings = feed.load(&engine("hybrid", more)).unwrap();
+        assert_eq!(parameter(&settings, "taxonomy.locations"), "lines");
+        assert_eq!(parameter(&settings, "taxonomy.fanout"), "5");
+    }
+    let settings = feed.load(&engine("hybrid", "taxonomy.fanout = 7")).unwrap();
+    assert_eq!(parameter(&settings, "taxonomy.fanout"), "7");
+    let table = "taxonomy.locations = { fanout = 4, height = 2 }";
+    let settings = feed.load(&engine("hybrid", table)).unwrap();
+    assert_eq!(parameter(&settings, "taxonomy.fanout"), "4");
+    feed.put("stations.csv", "id\na\nb\nc\n");
+    let settings = feed.load(&engine("hybrid", "")).unwrap();
+    assert_eq!(parameter(&settings, "taxonomy.fanout"), "3", "no lines: groups of the list");
+}
+
+#[test]
+fn groups_that_hybrid_cannot_pay_for_are_refused_in_words() {
+    let feed = Feed::new();
+    for (more, words) in [
+        ("taxonomy.locations = { fanout = 2, height = 3 }", "a fan-out of 2 leaves no budget"),
+        ("taxonomy.locations = \"lines\"\ntaxonomy.fanout = 2", "a fan-out of 2 leaves no budget"),
+        ("taxonomy.locations = \"flat\"", "\"simple\""),
+        ("taxonomy.locations = \"lines\"", "2 stations on average"),
+        ("taxonomy.fanout = 0", "from 1 to"),
+    ] {
+        let complaint = feed.complaint(&engine("hybrid", more).replace(MINIMAL, ""));
+        assert!(complaint.starts_with("engine.taxonomy."), "{more}: {complaint}");
+        assert!(complaint.contains(words), "{more}: {complaint}");
+    }
+    feed.put("stations.csv", "id\na\nb\n");
+    let complaint = feed.complaint("[engine]\nname = \"hybrid\"\ntaxonomy.locations = \"lines\"\n");
+    assert!(complaint.contains("no station of the list has a line"), "{complaint}");
+}
+
+#[test]
+fn complaints_about_an_engine_come_all_at_once_whatever_its_name() {
+    let feed = Feed::new();
+    for name in ["hybrid", "simple", "seqpt", "magic"] {
+        let more =
+            "epsilon = \"0\"\nheight = 0\nthreshold = 0\nmax_nodes = 0\nallocation = \"fair\"";
+        let complaints = feed.complaints(&engine(name, more));
+        let expected = 5 + usize::from(name == "magic");
+        assert_eq!(complaints.len(), expected, "{name}: {complaints:#?}");
+    }
+}
+
+/// A key that the engine does not look at is no reason to refuse, and not passed over in silence.
+#[test]
+fn keys_of_other_engines_are_warned_about() {
+    let feed = Feed::new();
+    let more = "allocation = \"even\"\ntaxonomy.times = { fanout = 2, height = 1 }";
+    let settings = feed.load(&engine("simple", more)).unwrap();
+    let unused = |key| Warning::Unused { key, engine: "simple" };
+    assert!(settings.warnings.contains(&unused("engine.allocation")), "{:?}", settings.warnings);
+    assert!(settings.warnings.contains(&unused("engine.taxonomy.times")));
+    assert!(unused("engine.allocation").to_string().contains("means nothing to"));
+}
+
+#[test]
+fn a_seqpt_that_noise_would_fill_is_refused_with_the_height_that_fits() {
+    let feed = Feed::new();
+    let ids: String = (0..68).map(|n| format!("s{n:02}\n")).collect();
+    feed.put("stations.csv", &format!("id\n{ids}"));
+    let complaint = feed.complaint("[engine]\nname = \"seqpt\"\nheight = 12\n");
+    assert!(complaint.starts_with("engine.height: noise alone"), "{complaint}");
+    assert!(complaint.contains("largest height that fits is"), "{complaint}");
+}

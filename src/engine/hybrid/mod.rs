@@ -1,0 +1,118 @@
+//! The hybrid-granularity prefix tree (Chen et al. 2012, for the STM): a level is split first by groups of
+//! stations, then by stations; and `simple`, its baseline without groups.
+//!
+//! In → out: a sealed window → consistent noisy counts of whole sequences, or of paths of doublets.
+//! Promises: P-1 ε-differential privacy for one card in one window; P-2 the longest path costs exactly ε.
+//! Refuses: a fan-out of 2 or less, which leaves nothing for stations, before anything is paid.
+//! Why: `PROOF.md` beside this file.
+#![doc = include_str!("PROOF.md")]
+
+use num_rational::Ratio;
+
+use super::tree::{
+    Basics, BudgetError, ByPlace, Consistency, Places, PricedTaxonomy, Recipe, SubLevel,
+};
+use crate::model::Input;
+
+/// Changes whenever the same input could give other output. Part of the configuration digest.
+pub const REVISION: u32 = 1;
+
+const KEY: &str = "engine.taxonomy.locations";
+
+/// The groups of a level.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Groups {
+    /// Which stations stand together.
+    pub places: Places,
+    /// f: one public number, also where groups are uneven. They take 2/f of a level.
+    pub fanout: u32,
+}
+
+/// What the engine is built from. Checked by [`Hybrid::new`].
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What all engines over the tree have.
+    pub basics: Basics,
+    /// Places with times, or places alone.
+    pub input: Input,
+    /// The groups; `None` is `simple`.
+    pub groups: Option<Groups>,
+}
+
+/// The engine. Cannot be built wrong.
+#[derive(Debug)]
+pub struct Hybrid {
+    settings: Settings,
+    places: PricedTaxonomy,
+}
+
+impl Hybrid {
+    /// Checks the settings against the station list.
+    pub fn new(settings: Settings) -> Result<Self, BudgetError> {
+        let basics = &settings.basics;
+        let level = basics.level_epsilon();
+        let leaves_are = match settings.input {
+            Input::Doublets => "doublets",
+            Input::Sequences => "locations",
+        };
+        let sub_level = SubLevel { key: KEY, leaves_are, epsilon: level };
+        let places = match settings.groups {
+            None => {
+                let flat = Places::Flat.taxonomy(&basics.stations);
+                PricedTaxonomy::new(basics, sub_level, flat, |_| level)?
+            }
+            Some(Groups { fanout, .. }) if fanout <= 2 => {
+                return Err(BudgetError::Fanout { key: KEY, fanout });
+            }
+            Some(Groups { places, fanout }) => {
+                let taxonomy = places.taxonomy(&basics.stations);
+                // Lines 2 and 3 of PROOF.md: all general sub-levels together 2/f of a level, each the same.
+                let parts = u128::from(fanout) * u128::from(taxonomy.height());
+                let general = move |_| level * Ratio::new(2, parts);
+                PricedTaxonomy::new(basics, sub_level, taxonomy, general)?
+            }
+        };
+        Ok(Self { settings, places })
+    }
+}
+
+impl Recipe for Hybrid {
+    type Level<'a> = ByPlace<'a>;
+
+    fn name_and_revision(&self) -> (&'static str, u32) {
+        (if self.settings.groups.is_some() { "hybrid" } else { "simple" }, REVISION)
+    }
+
+    fn basics(&self) -> &Basics {
+        &self.settings.basics
+    }
+
+    fn own_parameters(&self) -> Vec<(&'static str, String)> {
+        let input = match self.settings.input {
+            Input::Doublets => "doublets",
+            Input::Sequences => "sequences",
+        };
+        let mut parameters = vec![("input", input.to_owned())];
+        if let Some(Groups { places, fanout }) = self.settings.groups {
+            parameters.push(("taxonomy.locations", places.to_string()));
+            parameters.push(("taxonomy.fanout", fanout.to_string()));
+        }
+        parameters
+    }
+
+    fn input(&self) -> Input {
+        self.settings.input
+    }
+
+    fn consistency(&self) -> Consistency {
+        Consistency::TwoPhase
+    }
+
+    fn level(&self, n_slots: u32) -> Result<ByPlace<'_>, BudgetError> {
+        let n_slots = (self.settings.input == Input::Doublets).then_some(n_slots);
+        Ok(ByPlace { places: &self.places, n_slots })
+    }
+}
+
+#[cfg(test)]
+mod tests;

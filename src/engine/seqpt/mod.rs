@@ -1,0 +1,65 @@
+//! SeqPT (the baseline in Al-Hussaeni et al. 2018, 5.2): one flat candidate set of all doublets under every
+//! node. It exists to be measured against.
+//!
+//! In → out: a sealed window → consistent noisy counts of whole paths.
+//! Promises: P-1 ε-differential privacy for one card in one window; P-2 the longest path costs exactly ε.
+//! Refuses: nothing by itself; the configuration refuses a tree that noise alone would fill.
+//! Why: `PROOF.md` beside this file.
+#![doc = include_str!("PROOF.md")]
+
+use super::tree::{
+    Basics, BudgetError, ByPlace, Consistency, Places, PricedTaxonomy, Recipe, SubLevel,
+};
+use crate::model::Input;
+
+/// Changes whenever the same input could give other output. Part of the configuration digest.
+pub const REVISION: u32 = 1;
+
+/// The engine. Cannot be built wrong.
+#[derive(Debug)]
+pub struct SeqPt {
+    basics: Basics,
+    places: PricedTaxonomy,
+}
+
+impl SeqPt {
+    /// Checks the settings.
+    pub fn new(basics: Basics) -> Result<Self, BudgetError> {
+        let epsilon = basics.level_epsilon();
+        let sub_level = SubLevel { key: "engine.epsilon", leaves_are: "doublets", epsilon };
+        let flat = Places::Flat.taxonomy(&basics.stations);
+        let places = PricedTaxonomy::new(&basics, sub_level, flat, |_| epsilon)?;
+        Ok(Self { basics, places })
+    }
+}
+
+impl Recipe for SeqPt {
+    type Level<'a> = ByPlace<'a>;
+
+    fn name_and_revision(&self) -> (&'static str, u32) {
+        ("seqpt", REVISION)
+    }
+
+    fn basics(&self) -> &Basics {
+        &self.basics
+    }
+
+    fn own_parameters(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
+    fn input(&self) -> Input {
+        Input::Doublets
+    }
+
+    fn consistency(&self) -> Consistency {
+        Consistency::TopDown
+    }
+
+    fn level(&self, n_slots: u32) -> Result<ByPlace<'_>, BudgetError> {
+        Ok(ByPlace { places: &self.places, n_slots: Some(n_slots) })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,204 @@
+//! What every engine over the tree must hold, whatever it is.
+
+use std::num::{NonZeroU32, NonZeroUsize};
+
+use num_rational::Ratio;
+use proptest::prelude::*;
+
+use super::hybrid::{self, Groups, Hybrid};
+use super::safepath::{self, Allocation, SafePath};
+use super::seqpt::SeqPt;
+use super::tree::fixture::{Path, basics, release, sealed};
+use super::tree::{Basics, BudgetError, Level, Places, Recipe, Shape, Threshold, Times};
+use super::*;
+use crate::model::{Input, MicroEpsilon};
+
+/// Something to do with every engine.
+trait ForEngine {
+    fn visit<R: Recipe>(&mut self, engine: &R);
+}
+
+/// The shape of groups where a test is not about them.
+const USUAL: Shape = Shape { fanout: 3, height: 2 };
+
+/// Every engine in every form, with balanced groups of this shape.
+fn for_each(basics: &Basics, shape: Shape, visitor: &mut impl ForEngine) {
+    for allocation in [Allocation::Paper, Allocation::Even] {
+        for (places, times) in [
+            (Places::Flat, Times::Flat),
+            (Places::Lines, Times::Balanced(Shape { fanout: 2, height: 3 })),
+            (Places::Balanced(shape), Times::Balanced(shape)),
+        ] {
+            let settings = safepath::Settings { basics: basics.clone(), allocation, places, times };
+            // A universe too small for the paper's allocation is refused, which has its own test.
+            if let Ok(engine) = SafePath::new(settings, 24) {
+                visitor.visit(&engine);
+            }
+        }
+    }
+    for input in [Input::Doublets, Input::Sequences] {
+        for groups in [
+            None,
+            Some(Groups { places: Places::Lines, fanout: 5 }),
+            Some(Groups { places: Places::Balanced(shape), fanout: shape.fanout }),
+            Some(Groups { places: Places::Balanced(Shape { fanout: 4, height: 1 }), fanout: 9 }),
+        ] {
+            let settings = hybrid::Settings { basics: basics.clone(), input, groups };
+            visitor.visit(&Hybrid::new(settings).unwrap());
+        }
+    }
+    visitor.visit(&SeqPt::new(basics.clone()).unwrap());
+}
+
+/// Adds up every path of an engine's tree, in exact fractions.
+struct AddUp {
+    n_slots: u32,
+    n_added: usize,
+}
+
+impl ForEngine for AddUp {
+    fn visit<R: Recipe>(&mut self, engine: &R) {
+        let (name, _) = engine.name_and_revision();
+        let epsilon = engine.basics().whole_epsilon();
+        let height = u128::from(engine.basics().height.get());
+        // A window too short for the paper's allocation is refused from its slots alone, like a configuration.
+        let level = match engine.level(self.n_slots) {
+            Err(BudgetError::NothingLeft { .. }) => return,
+            level => level.unwrap(),
+        };
+        self.n_added += 1;
+        let costs = level.path_costs();
+        let dearest = *costs.iter().max().unwrap();
+        assert_eq!(dearest * height, epsilon, "{name}: the longest path costs exactly ε");
+        assert!(costs.iter().all(|cost| *cost * height <= epsilon), "{name}: none costs more");
+        // The scale of every class is the inverse of its share, and the table shows both.
+        for share in level.shares() {
+            let scale = share.class().scale();
+            let inverse = Ratio::new(u128::from(scale.den()), u128::from(scale.num()));
+            assert_eq!(share.epsilon(), inverse, "{name}: {}", share.fact().class);
+            let shown: Ratio<u128> = share.fact().share.parse().unwrap();
+            assert_eq!(shown * epsilon, share.epsilon(), "{name}: {}", share.fact().class);
+        }
+        assert_eq!(engine.outlook(self.n_slots).shares.len(), level.shares().len());
+    }
+}
+
+proptest! {
+    /// In exact fractions, for every engine: the longest path costs ε, and none costs more.
+    #[test]
+    fn the_longest_path_costs_exactly_epsilon_and_none_costs_more(
+        micro in 1_u64..20_000_000,
+        height in 1_u32..30,
+        n_stations in 1_u32..200,
+        n_slots in 13_u32..200,
+        fanout in 3_u32..12,
+        depth in 0_u32..5,
+    ) {
+        let basics = Basics {
+            epsilon: MicroEpsilon::new(micro),
+            height: NonZeroU32::new(height).unwrap(),
+            // Thresholds cost nothing; they are tested elsewhere.
+            threshold: Threshold::Fixed(1),
+            ..basics(n_stations)
+        };
+        let shape = Shape { fanout, height: depth };
+        let mut add_up = AddUp { n_slots, n_added: 0 };
+        for_each(&basics, shape, &mut add_up);
+        prop_assert!(add_up.n_added >= 12, "{} engines", add_up.n_added);
+    }
+}
+
+/// Compares releases made with one and with four threads.
+struct Threads<'a> {
+    window: &'a SealedWindow,
+    alone: Option<Vec<Vec<Row>>>,
+    seen: Vec<Vec<Row>>,
+}
+
+impl ForEngine for Threads<'_> {
+    fn visit<R: Recipe>(&mut self, engine: &R) {
+        self.seen.push(release(engine, self.window, 7).rows().to_vec());
+    }
+}
+
+#[test]
+fn no_engine_shows_how_many_threads_it_had() {
+    let paths: Vec<Path> =
+        (0..30_000).map(|i| vec![(i % 9, i % 20), (i % 5, 22), (i % 7, 23)]).collect();
+    let window = sealed(&paths);
+    let mut threads = Threads { window: &window, alone: None, seen: Vec::new() };
+    for n in [1, 4] {
+        let basics = Basics {
+            threads: NonZeroUsize::new(n).unwrap(),
+            epsilon: MicroEpsilon::new(20_000_000),
+            max_nodes: 200_000,
+            ..basics(30)
+        };
+        for_each(&basics, USUAL, &mut threads);
+        let seen = std::mem::take(&mut threads.seen);
+        match threads.alone.replace(seen) {
+            None => {}
+            Some(alone) => {
+                assert_eq!(Some(&alone), threads.alone.as_ref());
+                assert!(alone.iter().all(|rows| !rows.is_empty()), "every engine shows rows");
+            }
+        }
+    }
+}
+
+/// Every window the issue calls bad, under every engine: a release, or no engine at all.
+struct Endure {
+    windows: Vec<SealedWindow>,
+    n_releases: usize,
+}
+
+impl ForEngine for Endure {
+    fn visit<R: Recipe>(&mut self, engine: &R) {
+        for window in &self.windows {
+            let released = release(engine, window, 3);
+            assert!(released.rows().iter().all(|row| row.count > 0));
+            let nodes: usize = released.rows().iter().map(|row| row.path.len()).sum();
+            assert!(released.rows().len() as u64 <= engine.basics().max_nodes, "{nodes}");
+            self.n_releases += 1;
+        }
+    }
+}
+
+fn bad_windows() -> Vec<SealedWindow> {
+    let identical = vec![vec![(0, 3), (0, 3), (0, 4)]; 500];
+    vec![sealed(&[]), sealed(&[vec![(0, 5)]]), sealed(&identical)]
+}
+
+/// An empty window, one card, every card the same; one station; ε of one micro; a height beyond every trip;
+/// few nodes. Nothing panics, nothing is refused, and the shape of the outcome is always a release.
+#[test]
+fn bad_input_gives_a_release_like_any_other() {
+    for n_stations in [1, 2, 30] {
+        for micro in [1, 1_000_000] {
+            for (height, max_nodes, threshold) in [
+                (12, 500, Threshold::Fixed(1)),
+                (3, 20_000, Threshold::OwnNoise),
+                (1, 1, Threshold::Fixed(1)),
+            ] {
+                let mut endure = Endure { windows: bad_windows(), n_releases: 0 };
+                let basics = Basics {
+                    epsilon: MicroEpsilon::new(micro),
+                    height: NonZeroU32::new(height).unwrap(),
+                    max_nodes,
+                    threshold,
+                    ..basics(n_stations)
+                };
+                for_each(&basics, USUAL, &mut endure);
+                assert!(endure.n_releases >= 30, "{}", endure.n_releases);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_hundred_thousand_stations_are_walked_without_being_visited() {
+    let mut endure = Endure { windows: bad_windows(), n_releases: 0 };
+    let basics = Basics { max_nodes: 20_000, ..basics(100_000) };
+    for_each(&basics, USUAL, &mut endure);
+    assert!(endure.n_releases >= 30);
+}
