@@ -250,4 +250,3 @@ async fn file(State(shown): Shared, Path((name, file)): Path<(String, String)>) 
 
 /// Whoever takes longer to ask or to be answered is cut off.
 const PATIENCE: Duration = Duration::from_secs(30);
-

@@ -73,7 +73,10 @@ fn pages(demo: &Demo) {
     assert!(windows.contains("For operators only"), "{windows}");
     assert_eq!(windows.matches(">released<").count(), 3, "{windows}");
     let file = demo.get(&format!("/releases/{name}/paths.csv"));
-    assert_eq!(file.body, fs::read(demo.out().join("releases").join(&name).join("paths.csv")).unwrap());
+    assert_eq!(
+        file.body,
+        fs::read(demo.out().join("releases").join(&name).join("paths.csv")).unwrap()
+    );
     assert!(file.head.contains("attachment; filename=\"paths.csv\""), "{}", file.head);
 }
 
@@ -113,9 +116,12 @@ fn bad_requests(demo: &Demo) {
     ] {
         assert_eq!(demo.get(path).status, 404, "{path}");
     }
-    let head = ask(address, &format!("HEAD / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"));
+    let head =
+        ask(address, &format!("HEAD / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"));
     assert_eq!((head.status, head.body.len()), (200, 0));
-    let post = format!("POST / HTTP/1.1\r\nHost: {address}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    let post = format!(
+        "POST / HTTP/1.1\r\nHost: {address}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    );
     assert_eq!(ask(address, &post).status, 405);
     let huge = "x".repeat(2_000_000);
     let huge = format!("GET / HTTP/1.1\r\nHost: {address}\r\nX-Huge: {huge}\r\n\r\n");
@@ -188,7 +194,11 @@ fn an_address_that_is_taken_and_a_missing_token_are_said_at_once() {
     let address = taken.local_addr().unwrap().to_string();
     feed.edit("listen = \"127.0.0.1:0\"", &format!("listen = \"{address}\""));
     let refused = feed.command(["run"]).code(3);
-    assert!(refused.err.contains(&format!("nothing can be served at {address}")), "{}", refused.err);
+    assert!(
+        refused.err.contains(&format!("nothing can be served at {address}")),
+        "{}",
+        refused.err
+    );
     feed.edit(&format!("listen = \"{address}\""), "listen = \"0.0.0.0:0\"");
     let refused = feed.command(["run"]).code(2);
     assert!(refused.err.contains("set http.token_file"), "{}", refused.err);

@@ -27,3 +27,4 @@ mod run_brokers;
 mod run_foreign;
 mod web;
 mod console;
+mod browser;

@@ -40,7 +40,8 @@ pub(crate) fn ask(address: &str, request: &str) -> Answer {
     stream.write_all(request.as_bytes()).ok();
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).ok();
-    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").map_or(bytes.len(), |at| at + 4);
+    let end =
+        bytes.windows(4).position(|four| four == b"\r\n\r\n").map_or(bytes.len(), |at| at + 4);
     let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
     let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
     Answer { status, head, body: bytes[end..].to_vec() }
