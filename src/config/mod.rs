@@ -42,8 +42,8 @@ pub struct Settings {
     pub span: Option<Span>,
     /// What only `run` needs.
     pub live: Live,
-    /// How many taps of a card count.
-    pub max_length: std::num::NonZeroU32,
+    /// How many taps of a card count; `None`: all of them.
+    pub max_length: Option<std::num::NonZeroU32>,
     /// The engine.
     pub engine: Arc<dyn Engine>,
     /// The caps.

@@ -73,11 +73,11 @@ impl Engine for Fixture {
                 slots: window.window().n_slots(),
             },
             post_processing: vec!["consistency".to_owned()],
-            expected_error: ExpectedError {
+            expected_error: Some(ExpectedError {
                 count_standard_deviation: 0.1 + 0.2,
                 smallest_count_likely_kept: 5,
                 false_children_per_empty_node: 1e-7 / 3.0,
-            },
+            }),
         };
         Release::new(self, window, permit, draft)
     }

@@ -16,6 +16,7 @@ mod package;
 mod parquet;
 mod paths;
 mod recipient;
+mod words;
 pub mod topic;
 pub mod verify;
 

@@ -194,13 +194,13 @@ impl SafePath {
                 "whole numbers by largest remainder, ties by path".to_owned(),
                 "a path's count is its node's count less its children's".to_owned(),
             ],
-            expected_error: ExpectedError {
+            expected_error: Some(ExpectedError {
                 count_standard_deviation: leaf.scale().approximately() * std::f64::consts::SQRT_2,
                 smallest_count_likely_kept: leaf.threshold(),
                 false_children_per_empty_node: self
                     .false_children(window.n_slots())
                     .expect("the shares of this window were computed above"),
-            },
+            }),
         }
     }
 
