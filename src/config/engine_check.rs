@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use super::reader::Reader;
+use super::suppression_check;
 use super::tree_check::tree_engine;
 use crate::engine::Engine;
 use crate::ledger;
@@ -16,17 +17,21 @@ pub(super) fn engine(
     max_length: Option<NonZeroU32>,
 ) -> Option<Arc<dyn Engine>> {
     match reader.text("engine.name").as_deref() {
+        Some("lk") => return suppression_check::lk(reader, stations),
         Some("safepath") | None => {}
-        Some(later @ ("hybrid" | "simple" | "seqpt" | "dptd" | "lk" | "projection")) => {
+        Some(later @ ("hybrid" | "simple" | "seqpt" | "dptd" | "projection")) => {
             reader.complain(
                 "engine.name",
-                format_args!("{later:?} is not in this version; use \"safepath\""),
+                format_args!("{later:?} is not in this version; use \"safepath\" or \"lk\""),
             );
         }
-        Some(other) => reader
-            .complain("engine.name", format_args!("{other:?} is not an engine; use \"safepath\"")),
+        Some(other) => reader.complain(
+            "engine.name",
+            format_args!("{other:?} is not an engine; use \"safepath\" or \"lk\""),
+        ),
     }
     // Whatever its name: all complaints at once.
+    suppression_check::refuse_keys_of_suppression(reader);
     tree_engine(reader, stations, calendar, max_length)
 }
 

@@ -13,6 +13,7 @@ mod keys;
 mod live_check;
 mod meaning;
 mod reader;
+mod suppression_check;
 mod tree_check;
 
 pub use live_check::Live;

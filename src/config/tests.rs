@@ -7,6 +7,7 @@ use super::*;
 use crate::ledger::Journal;
 
 mod digest;
+mod suppression;
 
 const STATIONS: &str = "id,name,lat,lon,line\na,A,1,2,red\nb,B,1,3,red\nc,C,2,2,blue\nd,D,2,3,\n";
 

@@ -9,9 +9,11 @@
 #[cfg(test)]
 pub(crate) mod fixture;
 pub mod noise;
+pub mod lk;
 mod release;
 pub mod safepath;
 pub mod tree;
+mod trips;
 
 pub use release::{
     Draft, EngineFacts, ExpectedError, Guarantee, Outlook, Release, ReleaseId, Row, ShareFact,

@@ -4,6 +4,7 @@
 
 mod support;
 mod service;
+mod suppression;
 mod broker;
 mod kafka_clients;
 mod tidy;
