@@ -9,6 +9,7 @@
     reason = "a bench prints, and stops where it cannot go on"
 )]
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,9 +17,10 @@ use std::time::{Duration, Instant};
 use jiff::tz::TimeZone;
 use tapveil::city::{City, Preset};
 use tapveil::engine::lk::{Flowgraph, Lk, Score, Settings, Weights};
+use tapveil::engine::projection::{self, Projection, Study};
 use tapveil::engine::{Engine, Release};
 use tapveil::ledger::{Journal, Ledger, Outcome, Repeat, Request};
-use tapveil::model::{Calendar, Digest, Portion, StationIx, Stations};
+use tapveil::model::{Calendar, Digest, Input, Portion, StationIx, Stations};
 use tapveil::passenger::{CardKey, Tap};
 use tapveil::seal::SealedWindow;
 use tapveil::secret::{NoiseKey, Secret};
@@ -34,6 +36,8 @@ fn main() {
     lk(Preset::Stm514k, most, &[10, 20, 50, 100]);
     growth(most);
     flowgraph(most);
+    threats(most);
+    projection(most);
 }
 
 fn millis(time: Duration) -> f64 {
@@ -153,6 +157,16 @@ fn growth(most: Option<u64>) {
     }
 }
 
+/// Numbers that are spread out; any mixing does.
+fn spread() -> impl FnMut(u64) -> u64 {
+    let mut drawn = 1_u64;
+    move |below| {
+        drawn =
+            drawn.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (drawn >> 33) % below
+    }
+}
+
 /// 1,200,000 cards over 4,000 doublets: 100 stations in 40 slots.
 fn flowgraph(most: Option<u64>) {
     let cards = most.unwrap_or(1_200_000).min(1_200_000);
@@ -161,13 +175,7 @@ fn flowgraph(most: Option<u64>) {
     let secret = Secret::from_bytes(&[1; 32]).unwrap();
     let hasher = secret.card_key(window.id());
     let mut open = OpenWindows::default();
-    let mut drawn = 1_u64;
-    let mut draw = |below: u64| {
-        // Any mixing does: the numbers only have to be spread out.
-        drawn =
-            drawn.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (drawn >> 33) % below
-    };
+    let mut draw = spread();
     for card in 0..cards {
         let key = CardKey::new(&hasher, &card.to_le_bytes());
         for _ in 0..1 + draw(6) {
@@ -185,5 +193,95 @@ fn flowgraph(most: Option<u64>) {
         "flowgraph of {cards} cards          {:>8.1} ms   {} nodes",
         millis(took),
         graph.n_nodes()
+    );
+}
+
+/// Baskets like those of BMS-POS: 500 places, most trips short and at a few popular places.
+fn baskets(cards: u64) -> (Projection, SealedWindow, Calendar) {
+    const PLACES: u64 = 500;
+    let text: String = (0..PLACES).map(|id| format!("p{id:03}\n")).collect();
+    let stations = Arc::new(Stations::from_csv(format!("id\n{text}").as_bytes()).unwrap());
+    let calendar = calendar(1);
+    let window = calendar.window_at("2015-11-10T12:00:00Z".parse().unwrap()).unwrap();
+    let secret = Secret::from_bytes(&[1; 32]).unwrap();
+    let hasher = secret.card_key(window.id());
+    let mut open = OpenWindows::default();
+    let mut draw = spread();
+    for card in 0..cards {
+        let key = CardKey::new(&hasher, &card.to_le_bytes());
+        let mut offset = 0;
+        // Half of all go on after every place: mean two and a half with the first two counted.
+        while offset == 0 || (offset < 40 && draw(5) < 3) {
+            // The smaller of two draws of two: popular places are much more popular.
+            let place = draw(PLACES).min(draw(PLACES)).min(draw(PLACES));
+            offset += 1;
+            let station = StationIx(u32::try_from(place).unwrap());
+            open.add(Tap::new(window.id(), key, offset * 1_000, station));
+        }
+    }
+    let stamps = open.take(window.id());
+    let sealed = SealedWindow::freeze(window, stamps, None, &secret);
+    let owned = |number: u64| (0..PLACES).filter(move |place| place % 5 == number);
+    let adversaries: BTreeMap<String, Vec<StationIx>> = (0..5)
+        .map(|number| {
+            let places = owned(number).map(|place| StationIx(u32::try_from(place).unwrap()));
+            (format!("shop {number}"), places.collect())
+        })
+        .collect();
+    let settings = projection::Settings {
+        breach: Portion::parse("0.5").unwrap(),
+        input: Input::Sequences,
+        adversaries,
+        max_work: 50_000_000,
+        stations,
+    };
+    (Projection::new(settings).unwrap(), sealed, calendar)
+}
+
+fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+    let start = Instant::now();
+    let done = work();
+    (done, start.elapsed())
+}
+
+/// Threat identification: the tree against a scan of all trajectories for every view.
+fn threats(most: Option<u64>) {
+    let cards = most.unwrap_or(7_000).min(7_000);
+    let (engine, sealed, _) = baskets(cards);
+    let (study, built) = timed(|| Study::new(&engine, &sealed));
+    let (found, tree) = timed(|| study.threats());
+    let (scanned, scan) = timed(|| study.threats_by_scanning());
+    assert_eq!(found, scanned);
+    println!(
+        "threats of {cards} trajectories       {:>8.3} ms   scanning {:.1} ms: {:.0} x (built once in {:.1} ms)",
+        millis(tree),
+        millis(scan),
+        scan.as_secs_f64() / tree.as_secs_f64(),
+        millis(built)
+    );
+}
+
+/// Whole suppression: as large as asked for, and beside the reference where that can finish.
+fn projection(most: Option<u64>) {
+    for cards in [60, 100] {
+        let (engine, sealed, _) = baskets(cards);
+        let study = Study::new(&engine, &sealed);
+        let (mine, fast) = timed(|| study.suppressed());
+        let (its, slow) = timed(|| study.suppressed_by_scanning());
+        assert_eq!(mine, its);
+        println!(
+            "projection, {cards:>5} trajectories     {:>8.1} ms   scanning {:.1} ms: {:.0} x",
+            millis(fast),
+            millis(slow),
+            slow.as_secs_f64() / fast.as_secs_f64()
+        );
+    }
+    let cards = most.unwrap_or(10_000).min(10_000);
+    let (engine, sealed, calendar) = baskets(cards);
+    let (release, took) = release(&engine, &sealed, &calendar);
+    let (left, places) = kept(&release);
+    println!(
+        "projection, {cards:>5} trajectories     {:>8.1} ms   {left} trajectories, {places} places left",
+        millis(took)
     );
 }

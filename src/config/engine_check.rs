@@ -18,16 +18,19 @@ pub(super) fn engine(
 ) -> Option<Arc<dyn Engine>> {
     match reader.text("engine.name").as_deref() {
         Some("lk") => return suppression_check::lk(reader, stations),
+        Some("projection") => return suppression_check::projection(reader, stations),
         Some("safepath") | None => {}
-        Some(later @ ("hybrid" | "simple" | "seqpt" | "dptd" | "projection")) => {
+        Some(later @ ("hybrid" | "simple" | "seqpt" | "dptd")) => {
             reader.complain(
                 "engine.name",
-                format_args!("{later:?} is not in this version; use \"safepath\" or \"lk\""),
+                format_args!(
+                    "{later:?} is not in this version; use \"safepath\", \"lk\" or \"projection\""
+                ),
             );
         }
         Some(other) => reader.complain(
             "engine.name",
-            format_args!("{other:?} is not an engine; use \"safepath\" or \"lk\""),
+            format_args!("{other:?} is not an engine; use \"safepath\", \"lk\" or \"projection\""),
         ),
     }
     // Whatever its name: all complaints at once.

@@ -1,13 +1,17 @@
 //! The checks of `[engine]` for engines that suppress: lk and projection. And who may have which key.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
+
+use toml::Value;
 
 use super::check::positive;
 use super::reader::Reader;
 use crate::engine::Engine;
 use crate::engine::lk::{self, Lk, Score, Weights};
-use crate::model::{Portion, Stations};
+use crate::engine::projection::{self, Projection};
+use crate::model::{Input, Portion, StationIx, Stations};
 
 /// Keys that only engines that suppress have, with the engines they belong to.
 const OURS: &[(&str, &str)] = &[
@@ -80,6 +84,114 @@ pub(super) fn lk(reader: &mut Reader, stations: Option<&Arc<Stations>>) -> Optio
         stations: stations?.clone(),
     };
     Lk::new(settings).map(|engine| Arc::new(engine) as Arc<dyn Engine>)
+}
+
+/// Projections against known adversaries, from their keys.
+pub(super) fn projection(
+    reader: &mut Reader,
+    stations: Option<&Arc<Stations>>,
+) -> Option<Arc<dyn Engine>> {
+    refuse_keys_of_others(reader, "projection");
+    let breach = breach(reader);
+    let input = reader
+        .word("engine.input", &[("doublets", Input::Doublets), ("sequences", Input::Sequences)]);
+    let max_work = max_work(reader);
+    let stations = stations?;
+    let adversaries = adversaries(reader, stations);
+    let settings = projection::Settings {
+        // Whatever it is: all complaints at once.
+        breach: breach.unwrap_or(Portion::from_micro(500_000)?),
+        input: input.unwrap_or(Input::Doublets),
+        adversaries: adversaries?,
+        max_work: max_work.unwrap_or(1),
+        stations: stations.clone(),
+    };
+    match Projection::new(settings) {
+        Ok(engine) => Some(Arc::new(engine)),
+        Err(complaints) => {
+            for complaint in complaints {
+                reader.complain("engine.adversaries", complaint);
+            }
+            None
+        }
+    }
+}
+
+fn breach(reader: &mut Reader) -> Option<Portion> {
+    let breach = portion(reader, "engine.breach")?;
+    if breach == Portion::default() || breach == Portion::ONE {
+        let what = format!(
+            "is {breach}, but must lie between 0 and 1: at 0 nothing could be shown, at 1 nobody is protected"
+        );
+        reader.complain("engine.breach", what);
+        return None;
+    }
+    Some(breach)
+}
+
+/// Who owns which stations: a table of lists, or one adversary for every line.
+fn adversaries(
+    reader: &mut Reader,
+    stations: &Stations,
+) -> Option<BTreeMap<String, Vec<StationIx>>> {
+    const KEY: &str = "engine.adversaries";
+    const FORM: &str = "{ A = [\"s1\", \"s2\"], B = [\"s3\"] } or \"line\"";
+    match reader.value(KEY) {
+        None => {
+            reader.complain(KEY, format_args!("is required: who owns which stations, {FORM}"));
+            None
+        }
+        Some(Value::String(column)) if column == "line" => by_line(reader, stations),
+        Some(Value::Table(table)) => {
+            let mut good = true;
+            let mut owned = BTreeMap::new();
+            for (name, ids) in &table {
+                let found = stations_of(reader, stations, name, ids);
+                good &= found.is_some();
+                owned.insert(name.clone(), found.unwrap_or_default());
+            }
+            good.then_some(owned)
+        }
+        Some(other) => {
+            reader.complain(KEY, format_args!("{other} is not {FORM}"));
+            None
+        }
+    }
+}
+
+fn by_line(reader: &mut Reader, stations: &Stations) -> Option<BTreeMap<String, Vec<StationIx>>> {
+    let mut owned: BTreeMap<String, Vec<StationIx>> = BTreeMap::new();
+    for (number, station) in (0..).zip(stations.iter()) {
+        if !station.line.is_empty() {
+            owned.entry(station.line.clone()).or_default().push(StationIx(number));
+        }
+    }
+    if owned.is_empty() {
+        reader.complain("engine.adversaries", "is \"line\", but no station of the list has one");
+        return None;
+    }
+    Some(owned)
+}
+
+fn stations_of(
+    reader: &mut Reader,
+    stations: &Stations,
+    name: &str,
+    ids: &Value,
+) -> Option<Vec<StationIx>> {
+    const KEY: &str = "engine.adversaries";
+    let Some(ids) = ids.as_array() else {
+        reader.complain(KEY, format_args!("{name} must be a list of station ids, not {ids}"));
+        return None;
+    };
+    let mut found = Vec::new();
+    for id in ids {
+        match id.as_str().and_then(|id| stations.find(id)) {
+            Some(station) => found.push(station),
+            None => reader.complain(KEY, format_args!("{name} has {id}, which is no station's id")),
+        }
+    }
+    (found.len() == ids.len()).then_some(found)
 }
 
 fn required(reader: &mut Reader, key: &str, what: &str) -> Option<NonZeroU32> {

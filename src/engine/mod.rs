@@ -10,6 +10,7 @@
 pub(crate) mod fixture;
 pub mod noise;
 pub mod lk;
+pub mod projection;
 mod release;
 pub mod safepath;
 pub mod tree;

@@ -142,3 +142,25 @@ fn a_card_with_thousands_of_taps_is_refused_in_words_or_released() {
     city.sanitize_file("long.csv", "out", &[]).code(0);
     city.verify("out").code(0);
 }
+
+#[test]
+fn projections_are_released_by_line_and_verify() {
+    let by_line =
+        "name = \"projection\"\nbreach = \"0.5\"\ninput = \"sequences\"\nadversaries = \"line\"\n";
+    let city = city(by_line);
+    city.sanitize("out", &[]).code(0);
+    city.sanitize("again", &[]).code(0);
+    assert_same_tree(&city.path("out"), &city.path("again"));
+    let guarantee = &manifest(&city, "out")["privacy"]["guarantee"];
+    assert_eq!((&guarantee["model"], &guarantee["dp"]), (&"projection".into(), &false.into()));
+    assert_eq!(guarantee["P_br"], "0.5");
+    assert!(guarantee["adversaries"].as_object().unwrap().len() > 1);
+    let rows = fs::read_to_string(city.path("out").join(WEEK).join("paths.csv")).unwrap();
+    assert!(rows.lines().count() > 20 && !rows.contains('@'), "places without times");
+    city.verify("out").code(0);
+    let manifest = city.path("out").join(WEEK).join("datapackage.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, text.replace("\"P_br\": \"0.5\"", "\"P_br\": \"0.01\"")).unwrap();
+    let found = city.verify("out").code(1);
+    assert!(found.out.contains("paths.csv: breaks the guarantee"), "{}", found.out);
+}

@@ -87,3 +87,54 @@ fn whatever_can_change_what_lk_releases_changes_the_digest() {
     }
     assert_eq!(digest(&format!("{LK}score = 1\n")), seen[0]);
 }
+
+const PROJECTION: &str = "[engine]\nname = \"projection\"\nbreach = \"0.5\"\ninput = \"sequences\"\n\
+                          adversaries = { A = [\"a\", \"b\"], B = [\"c\"] }\n";
+
+#[test]
+fn projection_takes_adversaries_by_list_or_by_line() {
+    let feed = Feed::new();
+    let listed = feed.load(&format!("{MINIMAL}{PROJECTION}")).unwrap();
+    assert!(!listed.engine.price().is_differential() && listed.max_length.is_none());
+    let by_line = PROJECTION.replace("{ A = [\"a\", \"b\"], B = [\"c\"] }", "\"line\"");
+    let by_line = feed.load(&format!("{MINIMAL}{by_line}")).unwrap();
+    let parameters = by_line.engine.facts().parameters;
+    let owned = &parameters.iter().find(|(name, _)| name == "adversaries").unwrap().1;
+    assert_eq!(owned, "{\"blue\": [\"c\"], \"red\": [\"a\", \"b\"]}", "d has no line");
+    assert_ne!(by_line.digest, listed.digest);
+    for other in [("0.5", "0.4"), ("sequences", "doublets"), ("[\"c\"]", "[\"c\", \"d\"]")] {
+        let changed = feed.load(&format!("{MINIMAL}{}", PROJECTION.replace(other.0, other.1)));
+        assert_ne!(changed.unwrap().digest, listed.digest, "{other:?}");
+    }
+}
+
+#[test]
+fn every_mistake_about_projections_is_one_clear_complaint() {
+    for (from, to, key, words) in [
+        ("\"0.5\"", "\"0\"", "engine.breach", "between 0 and 1"),
+        ("\"0.5\"", "\"1\"", "engine.breach", "between 0 and 1"),
+        ("\"0.5\"", "\"1.5\"", "engine.breach", "between 0 and 1"),
+        ("\"0.5\"", "\"-0.5\"", "engine.breach", "between 0 and 1"),
+        ("\"0.5\"", "0.5", "engine.breach", "not exact"),
+        ("breach = \"0.5\"\n", "", "engine.breach", "is required"),
+        ("B = [\"c\"]", "B = [\"b\"]", "engine.adversaries", "station b belongs to A and to B"),
+        ("B = [\"c\"]", "B = []", "engine.adversaries", "B has no stations"),
+        ("B = [\"c\"]", "B = [\"x\"]", "engine.adversaries", "no station's id"),
+        ("B = [\"c\"]", "B = \"c\"", "engine.adversaries", "list of station ids"),
+        ("B = [\"c\"]", "B = [3]", "engine.adversaries", "no station's id"),
+        ("sequences", "trips", "engine.input", "\"doublets\", \"sequences\""),
+        ("input", "k = 5\ninput", "engine.k", "belongs to lk"),
+        ("input", "epsilon = \"1\"\ninput", "engine.epsilon", "costs no epsilon"),
+    ] {
+        let text = PROJECTION.replace(from, to);
+        let complaints = Feed::new().complaints(&format!("{MINIMAL}{text}"));
+        assert_eq!(complaints.len(), 1, "{text}: {complaints:#?}");
+        assert!(complaints[0].starts_with(key), "{complaints:?}");
+        assert!(complaints[0].contains(words), "{complaints:?}");
+    }
+    let bare = format!("{MINIMAL}[engine]\nname = \"projection\"\n");
+    assert_eq!(Feed::new().complaints(&bare).len(), 2, "breach and adversaries");
+    let column = PROJECTION.replace("{ A = [\"a\", \"b\"], B = [\"c\"] }", "\"zone\"");
+    let complaints = Feed::new().complaints(&format!("{MINIMAL}{column}"));
+    assert!(complaints[0].contains("\"line\""), "{complaints:?}");
+}
