@@ -255,6 +255,36 @@ impl Lists {
     }
 }
 
+/// Lists that lose values.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shrinking {
+    lists: Lists,
+    lengths: Vec<u32>,
+}
+
+impl Shrinking {
+    pub(crate) fn new(lists: Lists) -> Self {
+        let lengths = lists.iter().map(|list| number_of(list.len())).collect();
+        Self { lists, lengths }
+    }
+
+    /// Keeps what `keeps` says of one list; the order stays.
+    pub(crate) fn retain(&mut self, list: u32, mut keeps: impl FnMut(u32) -> bool) {
+        let end = self.lists.ends[list as usize];
+        let start = end - self.lists.get(list).len();
+        let length = self.lengths[list as usize] as usize;
+        let values = &mut self.lists.values[start..start + length];
+        let mut kept = 0;
+        for at in 0..length {
+            if keeps(values[at]) {
+                values[kept] = values[at];
+                kept += 1;
+            }
+        }
+        self.lengths[list as usize] = number_of(kept);
+    }
+}
+
 /// A count that fits: a window holds fewer than 2³² doublets.
 pub(crate) fn number_of(count: usize) -> u32 {
     u32::try_from(count).expect("fewer than 2^32 doublets in a window")

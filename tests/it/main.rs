@@ -13,6 +13,7 @@ mod refusals;
 mod disk;
 mod kill;
 mod real;
+mod real_suppression;
 mod run;
 mod history;
 mod run_crash;

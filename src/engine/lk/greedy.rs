@@ -3,7 +3,7 @@
 use super::mining::{Frequent, Violating, places_before};
 use super::score::Ranking;
 use super::work::Work;
-use crate::engine::trips::{Lists, Trips, contains, number_of};
+use crate::engine::trips::{Lists, Shrinking, Trips, contains, number_of};
 
 /// Everything the loop looks at and changes.
 pub(super) struct Greedy<'a> {
@@ -16,7 +16,7 @@ pub(super) struct Greedy<'a> {
     /// Who contained a doublet at the beginning; only fewer do later.
     holders: Lists,
     /// Violating sequences of a trajectory, and of a doublet.
-    by_trip: Lists,
+    by_trip: Shrinking,
     by_doublet: Lists,
     /// How many different trajectories still contain a violating sequence; at zero it is gone.
     left: Vec<u32>,
@@ -24,6 +24,8 @@ pub(super) struct Greedy<'a> {
     gain: Vec<u32>,
     untried: Vec<u32>,
     losses: Losses,
+    /// Trajectories that the present suppression takes the doublet from.
+    is_chosen: Vec<bool>,
     /// Memory for the walks.
     before: Vec<usize>,
 }
@@ -68,11 +70,12 @@ impl<'a> Greedy<'a> {
         work: Work,
     ) -> Self {
         let holders = trips.holders();
-        let by_trip = Lists::of(trips.len(), |each| {
+        let n_trips = trips.len();
+        let by_trip = Shrinking::new(Lists::of(trips.len(), |each| {
             for (number, holders) in (0..).zip(violating.holders.iter()) {
                 holders.iter().for_each(|&trip| each(trip, number));
             }
-        });
+        }));
         let by_doublet = Lists::of(trips.n_doublets(), |each| {
             for (number, sequence) in (0..).zip(violating.sequences.iter()) {
                 each_different(sequence, |item| each(item, number));
@@ -96,6 +99,7 @@ impl<'a> Greedy<'a> {
             by_doublet,
             left,
             gain,
+            is_chosen: vec![false; n_trips],
             before: Vec::new(),
         }
     }
@@ -116,8 +120,11 @@ impl<'a> Greedy<'a> {
         let mut candidates: Vec<u32> = (0..number_of(self.gain.len())).collect();
         candidates.retain(|&item| self.gain[item as usize] > 0);
         while let Some(item) = ranking.best(&candidates, &self.gain) {
+            let everybody: Vec<u32> = (self.holders.get(item).iter().copied())
+                .filter(|&trip| self.trips.get(trip).contains(&item))
+                .collect();
             for number in self.by_doublet.get(item).to_vec() {
-                self.widen(item, number);
+                self.widen(item, number, &everybody);
             }
             candidates.retain(|&item| self.gain[item as usize] > 0);
         }
@@ -130,15 +137,18 @@ impl<'a> Greedy<'a> {
         holders.filter(|&trip| contains(self.trips.get(trip), sequence)).collect()
     }
 
-    fn try_local(&mut self, item: u32, number: u32) {
+    /// Takes the doublet from everybody who contains the sequence, if that is valid as it stands.
+    fn try_local(&mut self, item: u32, number: u32) -> bool {
         if self.left[number as usize] == 0 || self.work.is_over() {
-            return;
+            return false;
         }
         let chosen = self.present(number);
-        if self.is_valid(item, &chosen) {
+        let is_valid = self.is_valid(item, &chosen);
+        if is_valid {
             self.suppress(item, &chosen);
         }
         self.losses.clear();
+        is_valid
     }
 
     /// The definition: no frequent sequence with the doublet is left with some trajectories, but fewer than K. Fewer
@@ -149,60 +159,59 @@ impl<'a> Greedy<'a> {
 
     /// G2: adds whoever contains what would become rare, until nothing would. Ends at the latest with everybody who
     /// contains the doublet, which is a global suppression.
-    fn widen(&mut self, item: u32, number: u32) {
+    fn widen(&mut self, item: u32, number: u32, everybody: &[u32]) {
         if self.left[number as usize] == 0 {
             return;
         }
         // Others may have gone since, so that it is valid as it stands now.
-        self.try_local(item, number);
-        if self.left[number as usize] == 0 {
+        if self.try_local(item, number) {
             return;
         }
-        let everybody: Vec<u32> = (self.holders.get(item).iter().copied())
-            .filter(|&trip| self.trips.get(trip).contains(&item))
-            .collect();
         let mut chosen = self.present(number);
-        let mut is_chosen: Vec<bool> =
-            everybody.iter().map(|trip| chosen.binary_search(trip).is_ok()).collect();
+        chosen.iter().for_each(|&trip| self.is_chosen[trip as usize] = true);
         let mut counted = 0;
         loop {
-            // More than half of everybody, or no steps left to look closer: all of them, which is always valid.
+            // More than half of everybody at the beginning, or no steps left to look closer: all of them, which is always valid.
             if chosen.len() * 2 > everybody.len() || self.work.is_over() {
                 self.losses.clear();
                 if !self.work.is_over() {
-                    for &trip in &everybody {
+                    for &trip in everybody {
                         self.count_losses(item, trip, Until::TheEnd);
                     }
                 }
-                self.suppress(item, &everybody);
+                self.suppress(item, everybody);
                 break;
             }
             for &trip in &chosen[counted..] {
                 self.count_losses(item, trip, Until::TheEnd);
             }
             counted = chosen.len();
-            let Some((depth, broken)) = self.first_broken() else {
+            let broken = self.broken();
+            if broken.is_empty() {
                 self.suppress(item, &chosen);
                 break;
-            };
-            let sequence = self.frequent.sequence(depth, broken);
-            for (at, &trip) in everybody.iter().enumerate() {
-                if !is_chosen[at] && contains(self.trips.get(trip), &sequence) {
-                    is_chosen[at] = true;
+            }
+            for &trip in everybody.iter().filter(|&&trip| !self.is_chosen[trip as usize]) {
+                let path = self.trips.get(trip);
+                if broken.iter().any(|sequence| contains(path, sequence)) {
                     chosen.push(trip);
                 }
             }
+            chosen[counted..].iter().for_each(|&trip| self.is_chosen[trip as usize] = true);
         }
+        chosen.iter().for_each(|&trip| self.is_chosen[trip as usize] = false);
         self.losses.clear();
     }
 
-    /// A frequent sequence that would be left with some trajectories, but fewer than K. The definition of validity.
-    fn first_broken(&self) -> Option<(usize, u32)> {
-        self.losses.touched.iter().copied().find(|&(depth, number)| {
+    /// Frequent sequences that would be left with some trajectories, but fewer than K. The definition of validity.
+    fn broken(&self) -> Vec<Vec<u32>> {
+        let is_broken = |&&(depth, number): &&(usize, u32)| {
             let support = self.frequent.support(depth, number);
             let after = support - self.losses.lost[depth][number as usize];
             0 < after && after < self.k
-        })
+        };
+        let broken = self.losses.touched.iter().filter(is_broken);
+        broken.map(|&(depth, number)| self.frequent.sequence(depth, number)).collect()
     }
 
     /// Counts what every frequent sequence with this doublet loses if this trajectory loses it. False if it stopped.
@@ -237,22 +246,26 @@ impl<'a> Greedy<'a> {
             }
         }
         for &trip in chosen {
-            for &number in self.by_trip.get(trip) {
-                let sequence = self.violating.sequences.get(number);
-                if self.left[number as usize] > 0
-                    && sequence.contains(&item)
-                    && contains(self.trips.get(trip), sequence)
-                {
-                    self.left[number as usize] -= 1;
-                    if self.left[number as usize] == 0 {
-                        let (gain, untried) = (&mut self.gain, &mut self.untried);
+            let path = self.trips.get(trip);
+            let Self { violating, left, gain, untried, .. } = self;
+            // What is gone, here or everywhere, is not looked at again.
+            self.by_trip.retain(trip, |number| {
+                let count = &mut left[number as usize];
+                let sequence = violating.sequences.get(number);
+                if *count == 0 || !sequence.contains(&item) {
+                    return *count > 0;
+                }
+                if contains(path, sequence) {
+                    *count -= 1;
+                    if *count == 0 {
                         each_different(sequence, |item| {
                             gain[item as usize] -= 1;
                             untried[item as usize] = untried[item as usize].saturating_sub(1);
                         });
                     }
                 }
-            }
+                false
+            });
             self.trips.retain(trip, |_, there| there != item);
         }
     }
@@ -361,7 +374,7 @@ pub(super) mod tests {
         for &trip in &chosen {
             greedy.count_losses(item, trip, Until::TheEnd);
         }
-        assert_eq!(is_valid, greedy.first_broken().is_none(), "both ways to ask agree");
+        assert_eq!(is_valid, greedy.broken().is_empty(), "both ways to ask agree");
         is_valid
     }
 }
