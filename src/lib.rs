@@ -11,6 +11,7 @@ pub mod ingest;
 pub mod window;
 pub mod seal;
 pub mod ledger;
+pub mod recheck;
 pub mod engine;
 pub mod publish;
 pub mod kafka;

@@ -16,7 +16,7 @@ use prometheus::{
 use crate::model::{Counts, MicroEpsilon, Reject};
 
 /// Why a release was withheld; the closed set of label values.
-pub const WITHHELD: [&str; 3] = ["repeat", "overlap", "cap"];
+pub const WITHHELD: [&str; 4] = ["repeat", "overlap", "mixed", "cap"];
 
 /// All metrics, registered and at zero.
 pub struct Metrics {

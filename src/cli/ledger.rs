@@ -84,8 +84,11 @@ fn torn(tail: Tail) -> u64 {
 fn say_book(book: &Book) {
     for Entry { reservation, start, end, settled, .. } in book.entries() {
         let state = if settled.is_some() { "settled" } else { "reserved" };
-        let price = reservation.cost.epsilon();
-        say(&format!("{:>5}  {start} to {end}  epsilon {price:<8}  {state}", reservation.sequence));
+        let price = match reservation.cost.is_differential() {
+            true => format!("epsilon {}", reservation.cost.epsilon()),
+            false => "suppression".to_owned(),
+        };
+        say(&format!("{:>5}  {start} to {end}  {price:<16}  {state}", reservation.sequence));
     }
     say(&format!("spent: epsilon {} in {} releases", book.spent(), book.entries().len()));
 }
@@ -104,6 +107,7 @@ fn as_json(book: &Book, tail: Tail) -> Value {
                 "batch_mac": entry.reservation.batch.to_string(),
                 "config_sha256": entry.reservation.configuration,
                 "epsilon_micro": entry.reservation.cost.epsilon(),
+                "differential": entry.reservation.cost.is_differential(),
                 "settled": entry.settled.is_some(),
                 "release_sha256": entry.settled,
             })

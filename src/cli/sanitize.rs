@@ -110,8 +110,11 @@ pub(super) fn say_summary(summary: &Summary, out: &Path) {
         let place = out.join(window);
         let place = place.display();
         match done {
-            Done::Paid(price) => {
-                say(&format!("released  {place}  {n_rows} rows, epsilon {price}"));
+            Done::Paid(cost) if cost.is_differential() => {
+                say(&format!("released  {place}  {n_rows} rows, epsilon {}", cost.epsilon()));
+            }
+            Done::Paid(_) => {
+                say(&format!("released  {place}  {n_rows} rows, no epsilon: by suppression"));
             }
             Done::Again => say(&format!("the same  {place}  {n_rows} rows, at no cost")),
             Done::Withheld(refusal) => say(&format!("withheld  {window}: {refusal}")),
@@ -120,10 +123,16 @@ pub(super) fn say_summary(summary: &Summary, out: &Path) {
     let is_bare =
         |window: &Released| window.n_rows == 0 && !matches!(window.done, Done::Withheld(_));
     if summary.windows.iter().any(is_bare) {
-        say(
-            "a release without rows: no trip had enough passengers to show through the noise. A longer window, \
-             wider slots, a lower height, allocation = \"even\" or a larger epsilon show more",
-        );
+        say(match summary.is_differential {
+            true => {
+                "a release without rows: no trip had enough passengers to show through the noise. A longer window, \
+                 wider slots, a lower height, allocation = \"even\" or a larger epsilon show more"
+            }
+            false => {
+                "a release without rows: everything was suppressed, or there was nothing. A longer window, wider \
+                 slots, a smaller k or l, or a larger breach show more"
+            }
+        });
     }
     let counts = &summary.counts;
     say(&format!(
@@ -143,8 +152,8 @@ fn as_json(summary: &Summary, out: &Path) -> Value {
         .windows
         .iter()
         .map(|Released { window, n_rows, done }| match done {
-            Done::Paid(price) => json!({
-                "window": window, "outcome": "released", "epsilon_micro": price, "rows": n_rows,
+            Done::Paid(cost) => json!({
+                "window": window, "outcome": "released", "epsilon_micro": cost.epsilon(), "rows": n_rows,
                 "path": out.join(window),
             }),
             Done::Again => json!({

@@ -97,7 +97,10 @@ impl Parts {
     fn assemble(self, reader: &Reader) -> Option<Settings> {
         let (secret, stations, calendar) = (self.secret?, self.stations?, self.calendar?);
         let (engine, (id, format, fields)) = (self.engine?, self.feed?);
-        let digest = digest(reader, &id, &stations, engine.as_ref());
+        // Only noise needs a bound on what one card can change.
+        let is_bounded = engine.price().is_differential() || reader.is_written("window.max_length");
+        let max_length = if is_bounded { Some(self.max_length?) } else { None };
+        let digest = digest(reader, &id, &stations, max_length, engine.as_ref());
         let warnings = warnings(reader, engine.as_ref(), &calendar);
         let ingest = ingest::Settings {
             format,
@@ -112,7 +115,7 @@ impl Parts {
             ingest,
             gate: self.gate?,
             span: self.span,
-            max_length: self.max_length?,
+            max_length,
             engine,
             budget: ledger::Settings { feed: id, calendar: calendar.clone(), ..self.budget? },
             calendar,

@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use super::reader::Reader;
+use super::suppression_check;
 use super::tree_check::{Tree, tree_engine};
 use crate::engine::Engine;
 use crate::ledger;
@@ -18,23 +19,21 @@ pub(super) fn engine(
     let name = reader.text("engine.name");
     let tree = Tree::ALL.iter().find(|(known, _)| Some(*known) == name.as_deref());
     match name.as_deref() {
+        Some("lk") => return suppression_check::lk(reader, stations),
+        Some("projection") => return suppression_check::projection(reader, stations),
         _ if tree.is_some() => {}
         None => {}
-        Some(later @ ("dptd" | "lk" | "projection")) => {
-            reader.complain(
-                "engine.name",
-                format_args!("{later:?} is not in this version; use \"safepath\""),
-            );
-        }
         Some(other) => {
-            let known = Tree::ALL.map(|(name, _)| format!("\"{name}\"")).join(", ");
+            let trees = Tree::ALL.map(|(name, _)| format!("\"{name}\"")).join(", ");
+            let what = if other == "dptd" { "not in this version" } else { "not an engine" };
             reader.complain(
                 "engine.name",
-                format_args!("{other:?} is not an engine; use one of {known}"),
+                format_args!("{other:?} is {what}; use one of {trees}, \"lk\", \"projection\""),
             );
         }
     }
     // Whatever its name: all complaints at once.
+    suppression_check::refuse_keys_of_suppression(reader);
     let tree = tree.map_or(Tree::SafePath, |(_, tree)| *tree);
     tree_engine(reader, tree, stations, calendar, max_length)
 }

@@ -1,5 +1,7 @@
 //! What a good configuration means: its warnings, and the digest of everything that can change a release.
 
+use std::num::NonZeroU32;
+
 use super::Warning;
 use super::keys::{Form, KEYS};
 use super::reader::{Reader, duration_secs};
@@ -9,10 +11,12 @@ use crate::model::{Calendar, Digest, MicroEpsilon, Stations};
 
 pub(super) fn warnings(reader: &Reader, engine: &dyn Engine, calendar: &Calendar) -> Vec<Warning> {
     let mut warnings = Vec::new();
-    if reader.value("budget.lifetime").is_none() {
+    // Caps are for what costs something.
+    let is_differential = engine.price().is_differential();
+    if is_differential && reader.value("budget.lifetime").is_none() {
         warnings.push(Warning::NoLifetime);
     }
-    if reader.value("budget.horizon").is_none() {
+    if is_differential && reader.value("budget.horizon").is_none() {
         warnings.push(Warning::NoHorizon);
     }
     if reader.value("window.from").is_none() || reader.value("window.to").is_none() {
@@ -47,6 +51,7 @@ pub(super) fn digest(
     reader: &Reader,
     id: &str,
     stations: &Stations,
+    max_length: Option<NonZeroU32>,
     engine: &dyn Engine,
 ) -> Digest {
     let mut text = format!("feed.id = {id:?}\nstations = {}\n", stations.digest());
@@ -64,7 +69,6 @@ pub(super) fn digest(
         "window.clock_margin",
         "window.max_ahead",
         "window.disorder",
-        "window.max_length",
     ] {
         let value = reader.value(key).expect("keys with a default always have a value");
         // "24h" and "1d" are the same duration and must not look like another configuration.
@@ -74,6 +78,8 @@ pub(super) fn digest(
             None => text.push_str(&format!("{key} = {value}\n")),
         }
     }
+    let longest = max_length.map_or("unlimited".to_owned(), |most| most.to_string());
+    text.push_str(&format!("window.max_length = {longest}\n"));
     // Naming the zone, even the default one, decides whether local times count.
     text.push_str(&format!("feed.local_times = {}\n", reader.is_written("feed.time_zone")));
     let facts = engine.facts();

@@ -14,6 +14,7 @@ mod live_check;
 mod meaning;
 mod reader;
 mod statement;
+mod suppression_check;
 mod tree_check;
 
 pub use live_check::{Live, Log, LogFormat, LogLevel, SecretText};
@@ -44,8 +45,8 @@ pub struct Settings {
     pub span: Option<Span>,
     /// What only `run` needs.
     pub live: Live,
-    /// How many taps of a card count.
-    pub max_length: std::num::NonZeroU32,
+    /// How many taps of a card count; `None`: all of them.
+    pub max_length: Option<std::num::NonZeroU32>,
     /// The engine.
     pub engine: Arc<dyn Engine>,
     /// The caps.

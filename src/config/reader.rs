@@ -10,6 +10,7 @@ use crate::model::MicroEpsilon;
 
 /// The text as written over the defaults, with the complaints met so far.
 pub(super) struct Reader {
+    defaults: Table,
     merged: Table,
     written: Table,
     complaints: Vec<String>,
@@ -23,8 +24,8 @@ impl Reader {
             .map_err(|error| format!("it is not TOML: {}", one_line(&format!("{error}"))))?;
         let defaults: Table =
             defaults.parse().expect("config/default.toml is TOML; a test reads it");
-        let mut reader =
-            Self { merged: overlay(defaults, &written), written, complaints: Vec::new() };
+        let merged = overlay(defaults.clone(), &written);
+        let mut reader = Self { defaults, merged, written, complaints: Vec::new() };
         reader.refuse_unknown_keys();
         Ok(reader)
     }
@@ -52,6 +53,11 @@ impl Reader {
     /// Whether the user wrote this key.
     pub(super) fn is_written(&self, key: &str) -> bool {
         find(&self.written, key).is_some()
+    }
+
+    /// Whether the user wrote this key, and not just its default.
+    pub(super) fn is_changed(&self, key: &str) -> bool {
+        find(&self.written, key).is_some_and(|value| find(&self.defaults, key) != Some(value))
     }
 
     /// The value, as it is.

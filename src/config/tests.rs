@@ -8,6 +8,7 @@ use crate::ledger::Journal;
 
 mod digest;
 mod engines;
+mod suppression;
 
 const STATIONS: &str = "id,name,lat,lon,line\na,A,1,2,red\nb,B,1,3,red\nc,C,2,2,blue\nd,D,2,3,\n";
 
@@ -67,7 +68,7 @@ fn a_minimal_configuration_loads_with_the_documented_defaults() {
     assert_eq!(settings.stations.len(), 4);
     assert_eq!((settings.calendar.length_secs(), settings.calendar.slots_nominal()), (86_400, 24));
     assert_eq!(settings.engine.price().epsilon().to_string(), "1.0");
-    assert_eq!(settings.max_length.get(), 12);
+    assert_eq!(settings.max_length.map(|most| most.get()), Some(12));
     let parameters = settings.engine.facts().parameters;
     assert!(parameters.contains(&("height".to_owned(), "4".to_owned())), "{parameters:?}");
     assert_eq!(settings.budget.feed, "feed");

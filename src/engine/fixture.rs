@@ -1,9 +1,15 @@
 //! A test's engine: it releases the rows it is given, so that other rooms can be tested with a release.
 
+use jiff::tz::TimeZone;
+
 use crate::ledger::{Permit, Request};
-use crate::model::{Cost, Digest, Input, MicroEpsilon, Stations, Window};
+use crate::model::{
+    Calendar, Cost, Digest, Doublet, Input, MicroEpsilon, StationIx, Stations, Window, WindowId,
+};
+use crate::passenger::{CardKey, Tap};
 use crate::seal::SealedWindow;
 use crate::secret::{NoiseKey, Secret};
+use crate::window::OpenWindows;
 
 use super::{
     Draft, Engine, EngineFacts, Error, ExpectedError, Guarantee, Outlook, Release, Row, ShareFact,
@@ -73,11 +79,11 @@ impl Engine for Fixture {
                 slots: window.window().n_slots(),
             },
             post_processing: vec!["consistency".to_owned()],
-            expected_error: ExpectedError {
+            expected_error: Some(ExpectedError {
                 count_standard_deviation: 0.1 + 0.2,
                 smallest_count_likely_kept: 5,
                 false_children_per_empty_node: 1e-7 / 3.0,
-            },
+            }),
         };
         Release::new(self, window, permit, draft)
     }
@@ -103,4 +109,40 @@ pub(crate) fn release(
     engine
         .sanitize(&sealed, permit, &NoiseKey::for_test(1))
         .expect("the permit is for this release")
+}
+
+/// `a1 b2`: a letter is a station by its place in the alphabet, the number behind it a slot.
+pub(crate) fn paths(texts: &[&str]) -> Vec<Vec<Doublet>> {
+    let doublet = |word: &str| Doublet {
+        station: StationIx(u32::from(word.as_bytes()[0] - b'a')),
+        slot: word[1..].parse().expect("a letter and a number"),
+    };
+    texts.iter().map(|text| text.split_whitespace().map(doublet).collect()).collect()
+}
+
+/// A sealed window with these trajectories, one a card. Slots are minutes; taps of one slot keep their order.
+pub(crate) fn sealed(paths: &[Vec<Doublet>]) -> SealedWindow {
+    let secret = Secret::from_bytes(&[7; 32]).expect("32 bytes");
+    let calendar = Calendar::new(TimeZone::UTC, 86_400, 0, 60).expect("minutes divide a day");
+    let window = calendar.window(WindowId::new(20)).expect("a day of 1970");
+    let mut open = OpenWindows::default();
+    for (card, path) in (0_u32..).zip(paths) {
+        let card = CardKey::new(&secret.card_key(window.id()), &card.to_le_bytes());
+        for (at, doublet) in (0_u32..).zip(path) {
+            let offset = doublet.slot * 60_000 + at;
+            open.add(Tap::new(window.id(), card, offset, doublet.station));
+        }
+    }
+    let stamps = open.take(window.id());
+    SealedWindow::freeze(window, stamps, None, &secret)
+}
+
+/// A permit for an engine's release of a window, which no ledger booked.
+pub(crate) fn unbooked(engine: &dyn Engine, window: &SealedWindow) -> Permit {
+    Permit::unbooked(&Request {
+        window: window.window().clone(),
+        batch: *window.mac(),
+        configuration: Digest::of(b"configuration"),
+        cost: engine.price(),
+    })
 }

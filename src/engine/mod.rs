@@ -2,19 +2,22 @@
 //!
 //! In → out: [`SealedWindow`] + [`Permit`] + [`NoiseKey`] → [`Release`].
 //! Promises: E-1 only an engine makes a release; E-2 a permit is used up; E-3 a price cannot see data;
-//!   E-4 no refusal depends on the data.
+//!   E-4 no refusal of a differentially private engine depends on the data.
 //! Refuses: a permit for another window, batch, configuration or price (an invariant fell).
 //! Why: each engine's PROOF.md.
 
 #[cfg(test)]
 pub(crate) mod fixture;
 pub mod hybrid;
+pub mod lk;
 pub mod noise;
+pub mod projection;
 mod rehearsal;
 mod release;
 pub mod safepath;
 pub mod seqpt;
 pub mod tree;
+mod trips;
 
 pub use rehearsal::AuditOutput;
 pub use release::{
@@ -40,6 +43,23 @@ pub enum Error {
         /// What does not fit.
         complaint: String,
     },
+    /// More work than the configuration allows. Engines that suppress only: for a differentially private one
+    /// this would tell something about the data.
+    #[error(
+        "window {window}: {what} takes more than engine.max_work = {max_work} steps; set window.max_length, lower \
+         engine.l or raise engine.max_work. Nothing was released"
+    )]
+    Work {
+        /// The window's name.
+        window: String,
+        /// What was about to be done.
+        what: String,
+        /// The limit.
+        max_work: u64,
+    },
+    /// The result does not keep what the engine promises.
+    #[error("the release breaks its own promise: {0}; nothing was released, report this as a bug")]
+    Promise(String),
     /// The permit was made for something else.
     #[error("the permit does not belong to this release: {0}; nothing was released")]
     Permit(&'static str),
@@ -49,8 +69,8 @@ impl Error {
     /// Whose fault it is.
     pub fn kind(&self) -> Kind {
         match self {
-            Self::Configuration { .. } => Kind::Config,
-            Self::Permit(_) => Kind::Broken,
+            Self::Configuration { .. } | Self::Work { .. } => Kind::Config,
+            Self::Permit(_) | Self::Promise(_) => Kind::Broken,
         }
     }
 }
@@ -68,6 +88,12 @@ pub trait Engine: Send + Sync + fmt::Debug {
 
     /// Whether the configuration fits this window of the calendar. Asked before anything is paid.
     fn fits(&self, window: &Window) -> Result<(), Error>;
+
+    /// Whether the work on this window stays within the configured bound. Asked before anything is booked. A
+    /// differentially private engine always says yes: a no would tell something about the data.
+    fn admits(&self, _: &SealedWindow) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// Makes the release. Uses the permit up.
     fn sanitize(

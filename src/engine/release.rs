@@ -1,5 +1,7 @@
 //! What leaves: rows with counts, and the public facts about how they were made.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::ledger::{Permit, Reservation};
@@ -31,7 +33,7 @@ impl ReleaseId {
 pub struct Row {
     /// Where and when, in order. For sequences every slot is 0 and means nothing.
     pub path: Vec<Doublet>,
-    /// A positive number, noisy and consistent.
+    /// A positive number: noisy and consistent, or exact where an engine suppresses.
     pub count: u64,
 }
 
@@ -48,6 +50,41 @@ pub enum Guarantee {
         unit: String,
         /// What neighbouring means.
         neighbouring: String,
+    },
+    /// LK-privacy: what an adversary knows of a card, if at most L doublets, fits at least K cards.
+    #[serde(rename = "lk")]
+    Lk {
+        /// How many doublets an adversary knows.
+        #[serde(rename = "L")]
+        l: u32,
+        /// How many trajectories share them.
+        #[serde(rename = "K")]
+        k: u32,
+        /// Always false.
+        dp: bool,
+        /// What one unit of privacy is.
+        unit: String,
+    },
+    /// No adversary infers a place of others with more than this probability.
+    #[serde(rename = "projection")]
+    Projection {
+        /// The probability, an exact decimal.
+        #[serde(rename = "P_br")]
+        breach: String,
+        /// Every adversary with the ids of its stations.
+        adversaries: BTreeMap<String, Vec<String>>,
+        /// Always false.
+        dp: bool,
+        /// What one unit of privacy is.
+        unit: String,
+    },
+    /// Nothing is promised.
+    #[serde(rename = "none")]
+    Nothing {
+        /// Always false.
+        dp: bool,
+        /// Why.
+        why: String,
     },
 }
 
@@ -124,8 +161,8 @@ pub struct Draft {
     pub universe: UniverseFacts,
     /// What was done to the noisy numbers afterwards.
     pub post_processing: Vec<String>,
-    /// What to expect.
-    pub expected_error: ExpectedError,
+    /// What to expect; `None` where nothing is added to the numbers.
+    pub expected_error: Option<ExpectedError>,
 }
 
 /// A release: the only thing a sink accepts, and only an engine makes one.
@@ -147,7 +184,7 @@ pub struct Release {
     shares: Vec<ShareFact>,
     universe: UniverseFacts,
     post_processing: Vec<String>,
-    expected_error: ExpectedError,
+    expected_error: Option<ExpectedError>,
 }
 
 impl Release {
@@ -251,8 +288,8 @@ impl Release {
         &self.post_processing
     }
 
-    /// What error to expect.
-    pub fn expected_error(&self) -> &ExpectedError {
-        &self.expected_error
+    /// What error to expect; `None` where nothing was added to the numbers.
+    pub fn expected_error(&self) -> Option<&ExpectedError> {
+        self.expected_error.as_ref()
     }
 }

@@ -21,6 +21,19 @@ pub struct Entry {
     pub settled: Option<Digest>,
 }
 
+impl Entry {
+    fn when(&self) -> String {
+        format!("{} to {}", self.start, self.end)
+    }
+
+    fn difference(&self, request: &Request) -> &'static str {
+        match self.reservation.configuration == request.configuration {
+            true => "other taps",
+            false => "another configuration",
+        }
+    }
+}
+
 /// What the book says to a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
@@ -123,6 +136,9 @@ impl Book {
             let before = entry.settled.map_or(Before::Reserved, Before::Settled);
             return Verdict::Known(entry.reservation.clone(), before);
         }
+        if let Some(refusal) = self.mix(request) {
+            return Verdict::Refuse(refusal);
+        }
         if settings.repeat == Repeat::Refuse
             && let Some(refusal) = self.overlap(request)
         {
@@ -137,19 +153,33 @@ impl Book {
         Verdict::Pay
     }
 
+    /// Every reservation of a time that the request covers too.
+    fn beside(&self, request: &Request) -> impl Iterator<Item = &Entry> {
+        let (start, end) = (request.window.start(), request.window.end());
+        self.entries.iter().filter(move |entry| entry.start < end && start < entry.end)
+    }
+
+    /// What no price makes up for: suppression beside anything else over the same taps.
+    fn mix(&self, request: &Request) -> Option<Refusal> {
+        let is_differential = request.cost.is_differential();
+        let entry = self
+            .beside(request)
+            .find(|entry| !is_differential || !entry.reservation.cost.is_differential())?;
+        let when = entry.when();
+        Some(match (is_differential, entry.reservation.cost.is_differential()) {
+            (true, _) => Refusal::Mixed { other: "made by suppression", when },
+            (false, true) => Refusal::Mixed { other: "differentially private", when },
+            (false, false) => Refusal::Suppressed { when, what: entry.difference(request) },
+        })
+    }
+
     fn overlap(&self, request: &Request) -> Option<Refusal> {
         let (start, end) = (request.window.start(), request.window.end());
-        let entry = self.entries.iter().find(|entry| entry.start < end && start < entry.end)?;
+        let entry = self.beside(request).next()?;
         Some(if (entry.start, entry.end) == (start, end) {
-            Refusal::Repeat {
-                what: if entry.reservation.configuration == request.configuration {
-                    "other taps"
-                } else {
-                    "another configuration"
-                },
-            }
+            Refusal::Repeat { what: entry.difference(request) }
         } else {
-            Refusal::Overlap { other: format!("{} to {}", entry.start, entry.end) }
+            Refusal::Overlap { other: entry.when() }
         })
     }
 
@@ -206,11 +236,21 @@ pub(super) fn reserved(feed: &str, request: &Request) -> Record {
         batch: request.batch.to_string(),
         configuration: request.configuration.to_string(),
         epsilon_micro: request.cost.epsilon().micro(),
+        differential: request.cost.is_differential(),
     }
 }
 
 fn entry(sequence: u64, record: &Record) -> Result<Entry, String> {
-    let Record::Reserved { feed, window, start, end, batch, configuration, epsilon_micro } = record
+    let Record::Reserved {
+        feed,
+        window,
+        start,
+        end,
+        batch,
+        configuration,
+        epsilon_micro,
+        differential,
+    } = record
     else {
         unreachable!("called for reservations only");
     };
@@ -225,7 +265,11 @@ fn entry(sequence: u64, record: &Record) -> Result<Entry, String> {
             window: WindowId::new(*window),
             batch: Mac::from_hex(batch).ok_or("a MAC is not 64 hexadecimal digits")?,
             configuration: record::digest(configuration)?,
-            cost: Cost::differential(MicroEpsilon::new(*epsilon_micro)),
+            cost: match (differential, epsilon_micro) {
+                (true, &micro) => Cost::differential(MicroEpsilon::new(micro)),
+                (false, 0) => Cost::syntactic(),
+                (false, _) => return Err("a release by suppression with a price".to_owned()),
+            },
         },
         feed: feed.clone(),
         start: instant(start)?,

@@ -4,7 +4,8 @@
 //! Promises: L-1 Reserved is durable before a permit exists; L-2 one permit, one release; L-3 caps hold
 //!   over everything ever reserved; L-4 the same window, batch and configuration cost nothing again;
 //!   L-5 a broken chain stops everything.
-//! Refuses: repeats with other data or configuration, overlapping windows, whatever exceeds a cap.
+//! Refuses: repeats with other data or configuration, overlapping windows, whatever exceeds a cap; and, at any
+//!   price, a release by suppression beside any other release of the same time.
 //! Why: publishing a window twice with different noise spends its budget twice, whoever reads it.
 
 mod book;
@@ -137,6 +138,28 @@ pub enum Refusal {
         /// The other window's start and end.
         other: String,
     },
+    /// One of the two promises ε, the other does not.
+    #[error(
+        "a release that is {other} covers this time already, {when}; a differentially private release and one by \
+         suppression of the same taps void each other's promise, and no price makes up for it"
+    )]
+    Mixed {
+        /// What the other release is.
+        other: &'static str,
+        /// Its window's start and end.
+        when: String,
+    },
+    /// A second release by suppression of the same taps.
+    #[error(
+        "a release by suppression covers this time already, {when}, with {what}; two of them together break the \
+         promise of both, and no price makes up for it"
+    )]
+    Suppressed {
+        /// The other window's start and end.
+        when: String,
+        /// What differs.
+        what: &'static str,
+    },
     /// Above a cap.
     #[error("{cap} would be exceeded: {spent} spent, {asked} asked, cap {limit}")]
     Cap {
@@ -157,6 +180,8 @@ impl Refusal {
         match self {
             Self::Repeat { .. } => "repeat",
             Self::Overlap { .. } => "overlap",
+            Self::Mixed { .. } => "mixed",
+            Self::Suppressed { .. } => "repeat",
             Self::Cap { .. } => "cap",
         }
     }

@@ -58,6 +58,10 @@ pub enum Record {
         configuration: String,
         /// The price.
         epsilon_micro: u64,
+        /// False for a release by suppression, which promises no differential privacy. Absent in records of
+        /// earlier versions, which knew no other kind than the differentially private one.
+        #[serde(default = "yes", skip_serializing_if = "is_yes")]
+        differential: bool,
     },
     /// The release of a reservation is in place.
     Settled {
@@ -66,6 +70,14 @@ pub enum Record {
         /// Digest of the release's rows.
         release: String,
     },
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn is_yes(flag: &bool) -> bool {
+    *flag
 }
 
 impl Record {

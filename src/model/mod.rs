@@ -7,6 +7,7 @@
 
 mod calendar;
 mod digest;
+mod portion;
 mod price;
 mod reject;
 mod station;
@@ -14,6 +15,7 @@ mod taxonomy;
 
 pub use calendar::{Calendar, CalendarError, Span, Window, WindowId};
 pub use digest::{Digest, Mac};
+pub use portion::{Portion, PortionError};
 pub use price::{Cost, MicroEpsilon, PriceError};
 pub use reject::{Counts, Reject};
 pub use station::{Station, StationIx, Stations};

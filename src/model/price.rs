@@ -119,6 +119,17 @@ impl Cost {
         Self { epsilon: Some(epsilon) }
     }
 
+    /// The price of a release that promises no differential privacy: no budget pays for it, and none is left
+    /// beside it.
+    pub(crate) fn syntactic() -> Self {
+        Self { epsilon: None }
+    }
+
+    /// Whether the release is differentially private.
+    pub fn is_differential(&self) -> bool {
+        self.epsilon.is_some()
+    }
+
     /// The budget it takes; zero for a release that promises no differential privacy.
     pub fn epsilon(&self) -> MicroEpsilon {
         self.epsilon.unwrap_or_default()

@@ -14,7 +14,7 @@ use crate::engine::ReleaseId;
 use crate::ingest::{Harvest, read_file};
 use crate::ledger::{Before, Journal, Ledger, Outcome, Refusal, Request};
 use crate::metrics::{Board, Metrics};
-use crate::model::{Counts, MicroEpsilon, Reject, Span, Window, WindowId};
+use crate::model::{Cost, Counts, MicroEpsilon, Reject, Span, Window, WindowId};
 use crate::passenger::Stamp;
 use crate::publish::{self, Files, Sink};
 use crate::seal::SealedWindow;
@@ -57,7 +57,7 @@ pub struct Released {
 #[derive(Debug)]
 pub enum Done {
     /// Released and paid for now.
-    Paid(MicroEpsilon),
+    Paid(Cost),
     /// The same bytes again, at no cost.
     Again,
     /// Nothing was released.
@@ -75,6 +75,8 @@ pub struct Summary {
     pub n_duplicates: u64,
     /// Spent over the feed's life, now.
     pub spent: MicroEpsilon,
+    /// False if the engine suppresses and adds no noise.
+    pub is_differential: bool,
 }
 
 /// Runs the job. The ledger stays locked from the first look to the last record.
@@ -109,8 +111,13 @@ pub fn sanitize(
             job.commit,
         ),
     );
-    let mut summary =
-        Summary { windows: Vec::new(), counts, n_duplicates: 0, spent: ledger.book().spent() };
+    let mut summary = Summary {
+        windows: Vec::new(),
+        counts,
+        n_duplicates: 0,
+        spent: ledger.book().spent(),
+        is_differential: settings.engine.price().is_differential(),
+    };
     for (number, window) in windows.iter().enumerate() {
         watch.window(number, windows.len(), window);
         let stamps = open.take(window.id());
@@ -141,7 +148,7 @@ impl Way<'_> {
     ) -> Result<(Released, u64), Error> {
         let Settings { engine, secret, digest, max_length, .. } = self.settings;
         engine.fits(window)?;
-        let sealed = SealedWindow::freeze(window.clone(), stamps, Some(*max_length), secret);
+        let sealed = SealedWindow::freeze(window.clone(), stamps, *max_length, secret);
         let sealed_at = Instant::now();
         let n_duplicates = sealed.n_duplicates();
         self.metrics.sealed(n_duplicates);
@@ -151,6 +158,7 @@ impl Way<'_> {
             configuration: *digest,
             cost: engine.price(),
         };
+        engine.admits(&sealed)?;
         // Look before paying: a refusal writes nothing, and a place that is taken costs nothing.
         if let Some(refusal) = ledger.refusal(&request) {
             self.metrics.withheld(refusal.reason());
@@ -178,7 +186,7 @@ impl Way<'_> {
         let seconds = sealed_at.elapsed().as_secs_f64();
         self.metrics.released(name, seconds, self.clock.now().as_second());
         let done = match before {
-            Before::Nothing => Done::Paid(release.cost().epsilon()),
+            Before::Nothing => Done::Paid(release.cost()),
             Before::Reserved | Before::Settled(_) => Done::Again,
         };
         Ok((Released { window: window.name(), n_rows: release.rows().len(), done }, n_duplicates))

@@ -17,6 +17,7 @@ mod parquet;
 mod paths;
 mod recipient;
 pub mod shelf;
+mod words;
 pub mod topic;
 pub mod verify;
 

@@ -4,32 +4,34 @@ use jiff::SignedDuration;
 
 use crate::engine::Release;
 
-use super::Settings;
 use super::disk::Written;
 use super::manifest::{
     Budget, Code, Contributor, EngineEntry, FILES, Field, FileEntry, ForeignKey, Licence, Package,
     Privacy, Reference, Resource, Schema, Threshold, WindowFacts,
 };
 use super::members::Members;
+use super::{Settings, words};
 
 /// The manifest of a release whose other files were written so, in the order of [`FILES`].
 pub(super) fn package(release: &Release, settings: &Settings, written: &[Written; 5]) -> Package {
     let (paths, table, od, locations) = (&written[0], &written[1], &written[2], &written[3]);
+    let count = ["count", "integer", words::count(release)];
     let mut package = Package {
         profile: "data-package".to_owned(),
         name: release.id().as_str().to_lowercase(),
-        title: title(settings),
+        title: words::title(settings),
         description: format!(
-            "Paths of public transport passengers from {} to {}, with noisy counts that protect every \
-             single card. The guarantee stands in the member privacy and, in words, in README.md.",
+            "Paths of public transport passengers from {} to {}, {}. The guarantee stands in the member \
+             privacy and, in words, in README.md.",
             release.window().start_label(),
             release.window().end_label(),
+            words::counts(release),
         ),
         licenses: licences(&settings.licence),
         contributors: contributors(&settings.contact),
         resources: vec![
-            paths_csv(paths),
-            paths_parquet(table),
+            paths_csv(paths, count),
+            paths_parquet(table, count),
             od_csv(od),
             locations_csv(locations),
         ],
@@ -37,14 +39,6 @@ pub(super) fn package(release: &Release, settings: &Settings, written: &[Written
     };
     package.privacy.manifest_sha256 = package.digest();
     package
-}
-
-/// The title, or a plain one where the configuration has none.
-pub(super) fn title(settings: &Settings) -> String {
-    match settings.title.trim() {
-        "" => format!("Private release of the feed {}", settings.feed),
-        title => title.to_owned(),
-    }
 }
 
 fn privacy(release: &Release, settings: &Settings, written: &[Written; 5]) -> Privacy {
@@ -66,7 +60,7 @@ fn privacy(release: &Release, settings: &Settings, written: &[Written; 5]) -> Pr
             slot: SignedDuration::from_secs(window.slot_secs()).to_string(),
         },
         windows_protected: settings.windows_protected,
-        windows_note: windows_note(settings).to_owned(),
+        windows_note: words::windows_note(settings).to_owned(),
         input: release.input().into(),
         engine: EngineEntry {
             name: engine.name.to_owned(),
@@ -75,7 +69,7 @@ fn privacy(release: &Release, settings: &Settings, written: &[Written; 5]) -> Pr
         },
         guarantee: Members::of(release.guarantee())
             .with("relative_to", settings.closing.as_str())
-            .with("not_protected", not_protected(settings)),
+            .with("not_protected", words::not_protected(release, settings)),
         budget: Budget {
             spent_micro: release.cost().epsilon().micro(),
             horizon: budget.horizon_windows,
@@ -91,41 +85,12 @@ fn privacy(release: &Release, settings: &Settings, written: &[Written; 5]) -> Pr
             .collect(),
         universe: Members::of(release.universe()),
         post_processing: release.post_processing().to_vec(),
-        expected_error: Members::of(release.expected_error()),
+        expected_error: release.expected_error().map(Members::of).unwrap_or_default(),
         code: Code { version: settings.version.to_owned(), commit: settings.commit.to_owned() },
         config_sha256: release.configuration().to_string(),
         files: FILES.iter().zip(written).map(entry).collect(),
         manifest_sha256: String::new(),
     }
-}
-
-/// Whether the existence of this window tells something.
-pub(super) fn windows_note(settings: &Settings) -> &'static str {
-    match settings.windows_protected {
-        true => {
-            "Which windows have a release was fixed in the configuration: that this one exists, even \
-             empty, says nothing about anybody."
-        }
-        false => {
-            "Which windows have a release was read off the data: that this one exists is not protected, \
-             because it says that somebody travelled in it."
-        }
-    }
-}
-
-/// What the guarantee does not cover, in sentences.
-pub(super) fn not_protected(settings: &Settings) -> Vec<String> {
-    let mut sentences = vec![
-        "stations, slots and windows themselves, which are public",
-        "what many passengers do together: the release is meant to show that",
-        "a person with several cards as one: each card is protected by itself",
-        "a card over several windows as if in one: the epsilons of the windows it travels in add up",
-        "anything against somebody who has the secret that the noise was drawn with",
-    ];
-    if !settings.windows_protected {
-        sentences.push("that this window has a release: it was read off the data");
-    }
-    sentences.into_iter().map(str::to_owned).collect()
 }
 
 fn licences(licence: &str) -> Vec<Licence> {
@@ -150,18 +115,16 @@ fn contributors(contact: &str) -> Vec<Contributor> {
     }
 }
 
-const COUNT: [&str; 3] = ["count", "integer", "Passengers, noisy; at least 1"];
-
-fn paths_csv(file: &Written) -> Resource {
+fn paths_csv(file: &Written, count: [&str; 3]) -> Resource {
     let path = "station@slot>station@slot, in order; a slot is its beginning with the offset from UTC; \
                 without @slot where times were left out";
-    let fields = schema(&[COUNT, ["path", "string", path]], &["path"]);
+    let fields = schema(&[count, ["path", "string", path]], &["path"]);
     csv_resource("paths", "Paths with counts, ordered by path", file, fields)
 }
 
-fn paths_parquet(file: &Written) -> Resource {
+fn paths_parquet(file: &Written, count: [&str; 3]) -> Resource {
     let fields = [
-        COUNT,
+        count,
         ["stations", "array", "Station ids, in order"],
         ["slots", "array", "Beginnings of slots, UTC, in milliseconds; null without times"],
     ];

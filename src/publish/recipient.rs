@@ -1,21 +1,25 @@
 //! README.md: what a recipient must know, in words. From the release's public facts and the settings only.
 
-use crate::engine::{Guarantee, Release};
+use crate::engine::Release;
 use crate::model::Input;
 
 use super::Settings;
-use super::package::{not_protected, title, windows_note};
+use super::words::{in_words, not_protected, title, windows_note};
 
 /// The text.
 pub(super) fn readme(release: &Release, settings: &Settings) -> String {
-    let (window, error) = (release.window(), release.expected_error());
+    let window = release.window();
     let (path_form, slots_form) = match release.input() {
         Input::Doublets => {
             ("a path is `station@slot>station@slot`, a slot is written as its beginning", "")
         }
         Input::Sequences => ("a path is `station>station`, without times", "; null: no times here"),
     };
-    let sentences = not_protected(settings);
+    let sentences = not_protected(release, settings);
+    let (counts, about) = match release.cost().is_differential() {
+        true => ("noisy counts", "about `count`"),
+        false => ("exact counts of what suppression left", "`count`"),
+    };
     format!(
         include_str!("recipient.md"),
         title = title(settings),
@@ -31,9 +35,22 @@ pub(super) fn readme(release: &Release, settings: &Settings) -> String {
         windows_note = windows_note(settings),
         path_form = path_form,
         slots_form = slots_form,
-        deviation = format_args!("{:.1}", error.count_standard_deviation),
-        likely = error.smallest_count_likely_kept,
+        counts = counts,
+        about = about,
+        conclusions = conclusions(release),
     )
+}
+
+/// What not to conclude, one sentence a line.
+fn conclusions(release: &Release) -> String {
+    match release.expected_error() {
+        Some(error) => format!(
+            include_str!("recipient_noisy.md"),
+            deviation = format_args!("{:.1}", error.count_standard_deviation),
+            likely = error.smallest_count_likely_kept,
+        ),
+        None => include_str!("recipient_suppressed.md").to_owned(),
+    }
 }
 
 fn terms(settings: &Settings) -> String {
@@ -44,17 +61,5 @@ fn terms(settings: &Settings) -> String {
     match settings.contact.trim() {
         "" => licence,
         contact => format!("{licence} Contact: {contact}"),
-    }
-}
-
-fn in_words(guarantee: &Guarantee) -> String {
-    match guarantee {
-        Guarantee::Differential { epsilon_micro, unit, neighbouring } => format!(
-            "Differential privacy with ε = {epsilon_micro}. The unit is {unit}; neighbouring means \
-             {neighbouring}. So whatever somebody concludes from this release, it would have come out \
-             nearly as likely had any one such unit not been there: no probability differs by more than \
-             the factor e^{epsilon_micro}. This holds against everybody who does not have the secret that \
-             the noise was drawn with, whatever else they know.",
-        ),
     }
 }

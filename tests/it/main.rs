@@ -4,6 +4,7 @@
 
 mod support;
 mod service;
+mod suppression;
 mod broker;
 mod kafka_clients;
 mod tidy;
@@ -12,6 +13,7 @@ mod refusals;
 mod disk;
 mod kill;
 mod real;
+mod real_suppression;
 mod run;
 mod history;
 mod run_crash;

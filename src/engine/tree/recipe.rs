@@ -158,11 +158,11 @@ fn draft<R: Recipe>(recipe: &R, level: &R::Level<'_>, rows: Vec<Row>, window: &W
             slots: window.n_slots(),
         },
         post_processing: recipe.consistency().in_words(),
-        expected_error: ExpectedError {
+        expected_error: Some(ExpectedError {
             count_standard_deviation: leaf.scale().approximately() * std::f64::consts::SQRT_2,
             smallest_count_likely_kept: leaf.threshold(),
             false_children_per_empty_node: level.false_children(),
-        },
+        }),
     }
 }
 

@@ -249,3 +249,67 @@ proptest! {
         }
     }
 }
+
+fn suppressed(day: i64, batch: u8) -> Request {
+    Request { cost: Cost::syntactic(), ..request(day, batch, 0) }
+}
+
+#[test]
+fn suppression_costs_nothing_and_is_recorded_once_per_window() {
+    let (mut book, mut settings) = (opened(), settings());
+    settings.lifetime = Some(MicroEpsilon::new(1));
+    pay(&mut book, &suppressed(10, 1), &settings);
+    pay(&mut book, &suppressed(11, 1), &settings);
+    assert_eq!(book.spent(), MicroEpsilon::default());
+    assert!(!book.entries()[0].reservation.cost.is_differential(), "the record says what it is");
+    assert!(matches!(book.decide(&suppressed(10, 1), &settings), Verdict::Known(..)));
+    for repeat in [Repeat::Refuse, Repeat::Pay] {
+        settings.repeat = repeat;
+        let verdict = book.decide(&suppressed(10, 2), &settings);
+        let Verdict::Refuse(refusal @ Refusal::Suppressed { .. }) = verdict else {
+            panic!("{verdict:?}");
+        };
+        assert_eq!(refusal.reason(), "repeat");
+    }
+}
+
+#[test]
+fn suppression_and_differential_privacy_never_cover_the_same_time() {
+    for repeat in [Repeat::Refuse, Repeat::Pay] {
+        let settings = Settings { repeat, ..settings() };
+        let week = |cost| Request { window: window(7, 1), cost, ..request(0, 3, 0) };
+        let epsilon = Cost::differential(MicroEpsilon::new(500));
+        for (first, then) in [
+            (request(10, 1, 500), suppressed(10, 1)),
+            (suppressed(10, 1), request(10, 1, 500)),
+            (request(10, 1, 500), week(Cost::syntactic())),
+            (suppressed(10, 1), week(epsilon)),
+        ] {
+            let mut book = opened();
+            pay(&mut book, &first, &settings);
+            let verdict = book.decide(&then, &settings);
+            let Verdict::Refuse(refusal @ Refusal::Mixed { .. }) = verdict else {
+                panic!("{verdict:?}");
+            };
+            assert_eq!(refusal.reason(), "mixed");
+            assert!(refusal.to_string().contains("1970-01-15T04:00:00Z to"), "{refusal}");
+        }
+        let mut book = opened();
+        pay(&mut book, &suppressed(10, 1), &settings);
+        pay(&mut book, &request(11, 1, 500), &settings);
+    }
+}
+
+/// What earlier versions wrote has no member `differential`; it must read as what it was.
+#[test]
+fn a_record_without_its_kind_is_differentially_private() {
+    let record = reserved("metro", &request(10, 1, 500));
+    let text = serde_json::to_string(&record).unwrap();
+    assert!(!text.contains("differential"), "the form of old records is kept: {text}");
+    assert_eq!(serde_json::from_str::<Record>(&text).unwrap(), record);
+    let text = serde_json::to_string(&reserved("metro", &suppressed(10, 1))).unwrap();
+    assert!(text.contains("\"differential\":false"), "{text}");
+    let priced = text.replace("\"epsilon_micro\":0", "\"epsilon_micro\":5");
+    let priced: Record = serde_json::from_str(&priced).unwrap();
+    assert!(opened().apply(&priced).is_err(), "suppression has no price");
+}

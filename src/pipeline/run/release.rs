@@ -244,11 +244,12 @@ impl<'a> Releaser<'a> {
         let active = self.active.as_mut().expect("only an active worker releases");
         let stamps = active.assembly.take_stamps(window.id());
         let began = Instant::now();
-        let length = Some(settings.max_length);
+        let length = settings.max_length;
         let secret = &settings.secret;
         let sealed =
             self.while_polling(|| SealedWindow::freeze(window.clone(), stamps, length, secret))?;
         self.service.metrics.sealed(sealed.n_duplicates());
+        self.while_polling(|| settings.engine.admits(&sealed))??;
         let request = Request {
             window: window.clone(),
             batch: *sealed.mac(),

@@ -13,7 +13,7 @@ use super::super::disk::{self, Written};
 use super::super::manifest::{FileEntry, MANIFEST, Package, WindowFacts};
 use super::super::parquet::{self, Table};
 use super::super::paths::{AT, Flows, NEXT, csv_into, write_locations};
-use super::Problem;
+use super::{Problem, promise};
 
 /// The longest line that is read; months of taps of one card take a tenth of it.
 const LINE_MOST_BYTES: usize = 16 << 20;
@@ -46,6 +46,11 @@ pub(super) fn check(
         Ok(table) => table,
         Err(what) => return problems.push(Problem::new("paths.csv", what)),
     };
+    match promise::check(&package.privacy.guarantee, &table, &places.ids) {
+        Ok(None) => {}
+        Ok(Some(what)) => problems.push(Problem::new("paths.csv", what)),
+        Err(what) => problems.push(Problem::new(MANIFEST, what)),
+    }
     if let Some(file) = open("paths.parquet")
         && let Some(what) = parquet::difference(file, &table, &places.ids, input)
     {

@@ -1,13 +1,14 @@
 //! Verify checks releases on disk, from what lies there alone.
 //!
 //! In → out: a directory with releases, or one release → a [`Report`].
-//! Promises: a changed byte in any file is reported with that file's name; garbage is a problem, never a
-//!   panic; nothing is written.
+//! Promises: a changed byte in any file is reported with that file's name; rows that break a promise of suppression
+//!   are found; garbage is a problem, never a panic; nothing is written.
 //! Refuses: a directory without any release.
 //! Why: recipients have no other way to know that what they hold is what was published.
 
 mod content;
 mod listed;
+mod promise;
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,0 +1,223 @@
+//! LK-privacy for passenger flowgraphs (Ghasemzadeh et al. 2014): doublets are suppressed until whatever an adversary
+//! knows of a card, up to L doublets, fits at least K cards; those first that mean least to the flowgraph.
+//!
+//! In → out: a sealed window → exact counts of what is left of its trajectories.
+//! Promises: P-1 every sequence of at most L doublets in the release is contained in at least K of its trajectories;
+//!   P-2 a trajectory keeps its order, an emptied one disappears; P-3 the same input gives the same output.
+//! Refuses: a window that takes more than `max_work` steps, before it is booked; its own result, if one sequence
+//!   breaks the promise.
+//! Why: `PROOF.md` beside this file; the paper's errata are named where they bite.
+#![doc = include_str!("PROOF.md")]
+
+mod flowgraph;
+mod greedy;
+mod mining;
+mod score;
+mod whole;
+mod work;
+
+pub use flowgraph::{Flowgraph, Measures, Weights};
+pub use score::Score;
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use super::trips::Trips;
+use super::{Draft, Engine, EngineFacts, Error, Guarantee, Outlook, Release, Row, UniverseFacts};
+use crate::ledger::Permit;
+use crate::model::{Cost, Digest, Input, Stations, Window};
+use crate::recheck::{self, Trip};
+use crate::seal::SealedWindow;
+use crate::secret::NoiseKey;
+use greedy::Greedy;
+use score::Ranking;
+use work::{TooMuch, Work};
+
+/// Changes whenever the same input could give other output. Part of the configuration digest.
+pub const REVISION: u32 = 1;
+
+/// How many steps of checking are allowed for every step of mining.
+const CHECKS_PER_CANDIDATE: u64 = 20;
+
+/// What the engine is built from.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How many doublets an adversary knows.
+    pub l: NonZeroU32,
+    /// How many trajectories share them. One protects nobody, and the release says so.
+    pub k: NonZeroU32,
+    /// Which doublet goes first.
+    pub score: Score,
+    /// What the flowgraph is worth; they sum to one.
+    pub weights: Weights,
+    /// Candidate sequences that may be looked at.
+    pub max_work: u64,
+    /// The public stations.
+    pub stations: Arc<Stations>,
+}
+
+/// The engine.
+#[derive(Debug)]
+pub struct Lk {
+    settings: Settings,
+}
+
+impl Lk {
+    /// `None` if the weights do not sum to one.
+    pub fn new(settings: Settings) -> Option<Self> {
+        (settings.weights.sum_micro() == 1_000_000).then_some(Self { settings })
+    }
+
+    /// What is left of trajectories. `Err` says at which length mining would take too much.
+    fn suppressed(&self, trips: Trips, key: &NoiseKey) -> Result<Trips, TooMuch> {
+        let Settings { l, k, score, weights, max_work, .. } = &self.settings;
+        let (l, k) = (l.get(), k.get());
+        let graph = Flowgraph::of_trips(&trips);
+        let ranking = Ranking::new(*score, graph.all_measures(), weights, key);
+        drop(graph);
+        let mut trips = without_rare(trips, k);
+        if trips.longest() <= l as usize {
+            whole::anonymize(&mut trips, k, &ranking);
+        } else {
+            let mut work = Work::new(*max_work);
+            let (frequent, violating) = mining::mine(&trips, l, k, &mut work)?;
+            // Checking holds nothing in memory, so it may take longer than mining.
+            let checking = Work::new(max_work.saturating_mul(CHECKS_PER_CANDIDATE));
+            Greedy::new(&mut trips, frequent, violating, l, k, checking).run(&ranking);
+        }
+        Ok(trips)
+    }
+
+    fn too_much(&self, window: &Window, TooMuch { length }: TooMuch) -> Error {
+        Error::Work {
+            window: window.name(),
+            what: format!("looking at every sequence of {length} doublets"),
+            max_work: self.settings.max_work,
+        }
+    }
+
+    /// Mines the rows once more, with code of its own. Line C of PROOF.md.
+    fn recheck(&self, rows: &[Row]) -> Result<(), Error> {
+        let trips: Vec<Trip<'_>> =
+            rows.iter().map(|row| Trip { path: &row.path, count: row.count }).collect();
+        let Settings { l, k, .. } = &self.settings;
+        recheck::lk(&trips, l.get(), u64::from(k.get()))
+            .map_err(|breach| Error::Promise(breach.to_string()))
+    }
+
+    fn guarantee(&self) -> Guarantee {
+        let Settings { l, k, .. } = &self.settings;
+        match k.get() {
+            1 => Guarantee::Nothing {
+                dp: false,
+                why: "K = 1 asks that every trajectory is shared by itself: nothing is suppressed, and every \
+                      trajectory is shown as it was."
+                    .to_owned(),
+            },
+            k => Guarantee::Lk {
+                l: l.get(),
+                k,
+                dp: false,
+                unit: "one card's whole trajectory in one window".to_owned(),
+            },
+        }
+    }
+
+    fn draft(&self, rows: Vec<Row>, window: &Window) -> Draft {
+        let mut post_processing = vec![
+            "suppression only: counts are exact, trajectories that lost every doublet are gone"
+                .to_owned(),
+        ];
+        if rows.is_empty() {
+            post_processing.push(
+                "the release is empty: nothing was left that K trajectories share".to_owned(),
+            );
+        }
+        Draft {
+            rows,
+            input: Input::Doublets,
+            guarantee: self.guarantee(),
+            engine: self.facts(),
+            shares: Vec::new(),
+            universe: UniverseFacts {
+                stations_sha256: self.settings.stations.digest(),
+                taxonomy_sha256: Digest::of(b"no taxonomy"),
+                slots: window.n_slots(),
+            },
+            post_processing,
+            expected_error: None,
+        }
+    }
+}
+
+/// Doublets that violate by themselves go first: no other suppression can help them, and taking them away changes
+/// nothing about sequences without them.
+fn without_rare(mut trips: Trips, k: u32) -> Trips {
+    let (rare, is_rare) = mining::rare_doublets(&trips, k);
+    if !rare.is_empty() {
+        for trip in trips.numbers() {
+            trips.retain(trip, |_, item| !is_rare[item as usize]);
+        }
+    }
+    trips.regrouped()
+}
+
+impl Engine for Lk {
+    fn facts(&self) -> EngineFacts {
+        let Settings { l, k, score, weights, max_work, .. } = &self.settings;
+        let parameters = [
+            ("l", l.to_string()),
+            ("k", k.to_string()),
+            ("score", score.to_string()),
+            ("weights.alpha", weights.alpha.to_string()),
+            ("weights.beta", weights.beta.to_string()),
+            ("weights.gamma", weights.gamma.to_string()),
+            ("weights.delta", weights.delta.to_string()),
+            ("max_work", max_work.to_string()),
+        ];
+        let parameters = parameters.map(|(name, value)| (name.to_owned(), value)).to_vec();
+        EngineFacts { name: "lk", version: REVISION, parameters }
+    }
+
+    fn outlook(&self, _: u32) -> Outlook {
+        Outlook::default()
+    }
+
+    fn price(&self) -> Cost {
+        Cost::syntactic()
+    }
+
+    fn fits(&self, _: &Window) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn admits(&self, window: &SealedWindow) -> Result<(), Error> {
+        let Settings { l, k, max_work, .. } = &self.settings;
+        let trips = without_rare(Trips::of(window, Input::Doublets), k.get());
+        if trips.longest() <= l.get() as usize || work::is_surely_enough(&trips, l.get(), *max_work)
+        {
+            return Ok(());
+        }
+        mining::mine(&trips, l.get(), k.get(), &mut Work::new(*max_work))
+            .map(drop)
+            .map_err(|too_much| self.too_much(window.window(), too_much))
+    }
+
+    fn sanitize(
+        &self,
+        window: &SealedWindow,
+        permit: Permit,
+        key: &NoiseKey,
+    ) -> Result<Release, Error> {
+        let trips = self
+            .suppressed(Trips::of(window, Input::Doublets), key)
+            .map_err(|too_much| self.too_much(window.window(), too_much))?;
+        let rows = trips.rows();
+        self.recheck(&rows)?;
+        let draft = self.draft(rows, window.window());
+        Release::new(self, window, permit, draft)
+    }
+}
+
+#[cfg(test)]
+mod tests;
