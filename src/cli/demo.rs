@@ -22,6 +22,8 @@ use crate::pipeline::run::{Event, Role, Service, Stop};
 use crate::publish::verify::verify;
 
 const CONFIG: &str = include_str!("../../config/demo.toml");
+const NOTE: &str =
+    "A demonstration: its Kafka is a mock inside this process, and its passengers are made up.";
 /// The three days take so long.
 const SECONDS: u64 = 15;
 
@@ -60,7 +62,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let settings = config::load(&path)?;
     let kafka = cluster.settings(settings.required_kafka(&path)?)?;
     let stop = Stop::default();
-    let console = Console::start(&settings, Role::All, &stop)?;
+    let console = Console::start(&settings, Role::All, Some(NOTE), &stop)?;
     console.serving.runtime.spawn(stop_on_signals(stop.clone()));
     say(&format!(
         "a made-up city of {} cards; three days of taps, one window a day, engine {}\n\

@@ -55,7 +55,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     log::start(settings.live.log);
     let stop = Stop::default();
-    let console = Console::start(&settings, role, &stop)?;
+    let console = Console::start(&settings, role, None, &stop)?;
     console.serving.runtime.spawn(stop_on_signals(stop.clone()));
     log::note("console", &format!("console at http://{}/", console.serving.address));
     let service = Service {
@@ -83,13 +83,18 @@ pub(super) struct Console {
 
 impl Console {
     /// Serves it at `http.listen`.
-    pub(super) fn start(settings: &Settings, role: Role, stop: &Stop) -> Result<Self, Failure> {
+    pub(super) fn start(
+        settings: &Settings,
+        role: Role,
+        note: Option<&'static str>,
+        stop: &Stop,
+    ) -> Result<Self, Failure> {
         let draining = stop.clone();
         let shown = Arc::new(Shown {
             metrics: Metrics::new(VERSION, COMMIT),
             health: Health::default(),
             panel: Panel::default(),
-            facts: facts(settings),
+            facts: Facts { note, ..facts(settings) },
             ingests: role != Role::Release,
             releases: role != Role::Ingest,
             is_draining: Arc::new(move || draining.is_set()),
@@ -145,6 +150,7 @@ fn facts(settings: &Settings) -> Facts {
         engine: (engine.name.to_owned(), engine.parameters),
         statement: Statement::of(settings).to_string(),
         token: settings.live.token.as_ref().and_then(|token| Token::new(&token.0)),
+        note: None,
         clock: Arc::new(SystemClock),
     }
 }

@@ -83,6 +83,8 @@ pub struct Facts {
     pub statement: String,
     /// Who may see exact numbers; `None`: whoever reaches this address, which is this machine alone.
     pub token: Option<Token>,
+    /// Something everybody should know about this process.
+    pub note: Option<&'static str>,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
 }
@@ -107,6 +109,7 @@ impl Facts {
             engine: ("safepath".to_owned(), Vec::new()),
             statement: String::new(),
             token: None,
+            note: None,
             clock: Arc::new(crate::clock::SystemClock),
         }
     }

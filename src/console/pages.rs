@@ -65,7 +65,8 @@ pub(super) fn overview(shown: &Shown) -> Markup {
         facts,
         &facts.title,
         &html! {
-            p { "The service is " span.state { (health) } "." }
+            @if let Some(note) = facts.note { p.operator { (note) } }
+        p { "The service is " span.state { (health) } "." }
             p { "Engine " (facts.engine.0) ". " (spent_sentence(facts, &known)) }
             h2 { "Latest releases" }
             (release_table(facts, &found[..found.len().min(LATEST)]))

@@ -20,7 +20,7 @@ pub(super) fn heat_map(picture: &Picture) -> Markup {
     let (width, height) = (NAMES + columns * cell, (stations.len() + 1) * CELL);
     let slot = |column: usize| picture.slots.get(column).map_or("any time", String::as_str);
     html! {
-        svg viewBox=(format!("0 0 {width} {height}")) role="img"
+        svg viewBox=(format!("0 0 {width} {height}")) width=(width) role="img"
             aria-label=(format!("Heat map of {} stations by {} slots; darker is more", stations.len(), columns)) {
             @for (line, (station, row)) in stations.iter().enumerate() {
                 text x=(NAMES - 6) y=(line * CELL + 13) text-anchor="end" { (station) }
@@ -44,7 +44,7 @@ pub(super) fn lengths(picture: &Picture) -> Markup {
     let most = picture.lengths.values().max().copied().unwrap_or(0).max(1);
     let height = picture.lengths.len() * CELL;
     html! {
-        svg viewBox=(format!("0 0 480 {height}")) role="img" aria-label="Histogram of path lengths" {
+        svg viewBox=(format!("0 0 480 {height}")) width="480" role="img" aria-label="Histogram of path lengths" {
             @for (line, (length, count)) in picture.lengths.iter().enumerate() {
                 text x="24" y=(line * CELL + 13) text-anchor="end" { (length) }
                 rect x="32" y=(line * CELL) width=(width(*count, most)) height=(CELL - 2) {

@@ -100,6 +100,7 @@ fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Null => "–".to_owned(),
+        Value::Array(items) => items.iter().map(text).collect::<Vec<_>>().join("; "),
         other => other.to_string(),
     }
 }

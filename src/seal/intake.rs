@@ -224,7 +224,8 @@ impl Remembered {
 
     /// Reads it back; `None` if it is not ours.
     pub fn from_text(text: &str) -> Option<Self> {
-        let mut words = text.split(' ');
+        // Some clients end the text with a zero byte.
+        let mut words = text.trim_end_matches('\0').split(' ');
         let number = |word: &str| match word {
             "-" => Some(None),
             digits => digits.parse::<i64>().ok().map(Some),
@@ -338,6 +339,8 @@ mod tests {
         ] {
             assert_eq!(Remembered::from_text(&remembered.to_text()), Some(remembered));
         }
+        let ended = format!("{}\0", Remembered::default().to_text());
+        assert_eq!(Remembered::from_text(&ended), Some(Remembered::default()));
         assert_eq!(Remembered::from_text("somebody else's"), None);
     }
 }

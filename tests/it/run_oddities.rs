@@ -7,6 +7,7 @@ use rdkafka::admin::{
     AdminClient, AdminOptions, AlterConfig, NewTopic, ResourceSpecifier, TopicReplication,
 };
 use rdkafka::client::DefaultClientContext;
+use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 use tapveil::ledger::Journal;
@@ -131,6 +132,39 @@ fn positions_that_are_gone_after_a_release_are_the_operators_to_decide() {
     feed.edit(&format!("group = \"{}\"", feed.name), &format!("group = \"{}-other\"", feed.name));
     refuses(&feed, 2, &["no position is committed for", "kafka.group changed", &feed.name]);
     assert_eq!(feed.ledger(), before, "nothing was booked");
+}
+
+/// What the message advises works: positions committed with Kafka's own tool are where the service goes on.
+#[test]
+fn positions_that_the_operator_committed_are_taken() {
+    let Some(brokers) = bootstrap() else { return };
+    let feed = released(&brokers);
+    let before = feed.ledger();
+    let admin = Admin::new(&brokers);
+    for group in [feed.name.clone(), format!("{}.release", feed.name)] {
+        admin.delete_group(&group);
+        let topic = if group == feed.name { "taps" } else { "segments" };
+        commit_the_end(&brokers, &group, &format!("{}.{topic}", feed.name));
+    }
+    let mut worker = feed.worker("all", None);
+    assert_eq!(worker.wait(PATIENCE), Some(0), "{}", worker.said());
+    assert_eq!(feed.ledger(), before, "nothing was booked again");
+}
+
+/// As `kafka-consumer-groups.sh --reset-offsets --to-latest` does: a position and nothing else.
+fn commit_the_end(brokers: &str, group: &str, topic: &str) {
+    let consumer: BaseConsumer = ClientConfig::new()
+        .set("bootstrap.servers", brokers)
+        .set("group.id", group)
+        .create()
+        .unwrap();
+    let metadata = consumer.fetch_metadata(Some(topic), PATIENCE).unwrap();
+    let mut positions = TopicPartitionList::new();
+    for partition in metadata.topics()[0].partitions() {
+        let (_, end) = consumer.fetch_watermarks(topic, partition.id(), PATIENCE).unwrap();
+        positions.add_partition_offset(topic, partition.id(), Offset::Offset(end)).unwrap();
+    }
+    consumer.commit(&positions, CommitMode::Sync).unwrap();
 }
 
 #[test]

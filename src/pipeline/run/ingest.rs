@@ -165,6 +165,8 @@ impl<'a> Ingest<'a> {
     ) -> Result<i64, Error> {
         let (position, memory) = match remembered.get(&partition) {
             Some((Offset::Offset(offset), Some(memory))) => (*offset, *memory),
+            // Somebody decided where to go on, with Kafka's tools: they commit a position and nothing else.
+            Some((Offset::Offset(offset), None)) => (*offset, self.after_what_is_released()),
             _ => self.first_time(partition, remembered)?,
         };
         let seals = PartitionSeals::through(memory.sealed_through);
@@ -191,15 +193,20 @@ impl<'a> Ingest<'a> {
         remembered: &BTreeMap<i32, (Offset, Option<Remembered>)>,
     ) -> Result<(i64, Remembered), Error> {
         let topic = self.group.topic();
-        let sealed_through = self.plan.settled_through;
-        if sealed_through.is_some() && remembered.values().all(|(_, memory)| memory.is_none()) {
+        let is_gone =
+            |(offset, _): &(Offset, Option<Remembered>)| !matches!(offset, Offset::Offset(_));
+        if self.plan.settled_through.is_some() && remembered.values().all(is_gone) {
             return Err(Error::PositionsExpired { topic: topic.to_owned() });
         }
         let (low, _) = self
             .ends
             .fetch_watermarks(topic, partition, ANSWER)
             .map_err(|error| self.group.explain(error))?;
-        Ok((low, Remembered { sealed_through, greatest_event: None }))
+        Ok((low, self.after_what_is_released()))
+    }
+
+    fn after_what_is_released(&self) -> Remembered {
+        Remembered { sealed_through: self.plan.settled_through, greatest_event: None }
     }
 
     fn n_partitions(&self) -> Result<i32, Error> {
