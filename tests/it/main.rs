@@ -30,3 +30,4 @@ mod run_foreign;
 mod web;
 mod console;
 mod browser;
+mod deploy;
