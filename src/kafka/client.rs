@@ -13,6 +13,24 @@ const ANSWER: Duration = Duration::from_secs(1);
 /// The pauses between questions grow to this.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
+/// What a producer sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Load {
+    /// Text, which compresses well.
+    Text,
+    /// Encrypted parcels, which do not compress at all.
+    Encrypted,
+}
+
+impl Load {
+    fn compression(self) -> &'static str {
+        match self {
+            Self::Text => "zstd",
+            Self::Encrypted => "none",
+        }
+    }
+}
+
 impl Settings {
     /// What every client has: addresses, a name, and the configured properties.
     pub fn client(&self) -> ClientConfig {
@@ -29,7 +47,8 @@ impl Settings {
             ("max.poll.interval.ms", "300000"),
             // A partition that was added is read after so long.
             ("topic.metadata.refresh.interval.ms", "30000"),
-            ("statistics.interval.ms", "5000"),
+            // Seldom: a report costs as much as a thousand taps.
+            ("statistics.interval.ms", "30000"),
         ];
         if self.protocol == Protocol::Classic {
             // The consumer protocol refuses this: there the broker decides.
@@ -65,11 +84,11 @@ impl Settings {
     }
 
     /// A producer whose records appear with its positions, or not at all.
-    pub fn transactional_producer(&self, transactional_id: &str) -> ClientConfig {
+    pub fn transactional_producer(&self, transactional_id: &str, load: Load) -> ClientConfig {
         let usual = [
             // A dead worker's open transaction holds readers up for so long.
             ("transaction.timeout.ms", "15000"),
-            ("compression.type", "zstd"),
+            ("compression.type", load.compression()),
             ("linger.ms", "5"),
         ];
         let fixed = [

@@ -45,6 +45,8 @@ impl InProcess {
         let mut properties = settings.properties.clone();
         // It waits for so long before every answer.
         properties.push(Property::new("fetch.wait.max.ms", "10"));
+        // A demonstration is short: its numbers come often.
+        properties.push(Property::new("statistics.interval.ms", "1000"));
         let brokers = self.brokers();
         Ok(Settings { brokers, properties, is_in_process: true, ..settings.clone() })
     }

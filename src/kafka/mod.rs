@@ -16,7 +16,7 @@ pub mod topics;
 mod transaction;
 mod watcher;
 
-pub use client::connect;
+pub use client::{Load, connect};
 pub use feeder::{Feeder, Options as FeedOptions, Outgoing};
 pub use in_process::InProcess;
 pub use reader::{Received, is_passing, read_committed};

@@ -84,7 +84,7 @@ fn nothing_overrides_what_exactly_once_rests_on() {
     assert_eq!(consumer.get("auto.offset.reset"), Some("error"));
     assert_eq!(consumer.get("fetch.queue.backoff.ms"), Some("9"), "tuning is the user's");
     assert_eq!(consumer.get("session.timeout.ms"), Some("6000"));
-    assert_eq!(settings.transactional_producer("t").get("acks"), Some("all"));
+    assert_eq!(settings.transactional_producer("t", Load::Text).get("acks"), Some("all"));
     settings.protocol = Protocol::Consumer;
     assert_eq!(settings.group_consumer("g").get("session.timeout.ms"), None);
     assert_eq!(settings.plain_consumer("read_committed").get("group.id"), Some("tapveil.reader"));
@@ -98,7 +98,7 @@ fn every_client_can_be_made() {
         let settings = Settings { protocol, ..settings(Vec::new()) };
         settings.group_consumer("g").create::<BaseConsumer>().unwrap();
         settings.plain_consumer("read_uncommitted").create::<BaseConsumer>().unwrap();
-        settings.transactional_producer("t").create::<BaseProducer>().unwrap();
+        settings.transactional_producer("t", Load::Encrypted).create::<BaseProducer>().unwrap();
         settings.plain_producer().create::<BaseProducer>().unwrap();
     }
 }

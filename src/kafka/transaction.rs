@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::producer::{BaseRecord, Producer, ThreadedProducer};
 
-use super::{Error, Settings, Watcher, explain};
+use super::{Error, Load, Settings, Watcher, explain};
 
 /// How long one call of a transaction may take.
 const CALL: Duration = Duration::from_secs(30);
@@ -52,10 +52,14 @@ pub struct Transactions {
 
 impl Transactions {
     /// Opens the producer; earlier ones with this id are fenced and their open transactions aborted.
-    pub fn open(settings: &Settings, transactional_id: &str) -> Result<Self, TransactionError> {
+    pub fn open(
+        settings: &Settings,
+        transactional_id: &str,
+        load: Load,
+    ) -> Result<Self, TransactionError> {
         let watcher = Watcher::default();
         let producer: ThreadedProducer<Watcher> = settings
-            .transactional_producer(transactional_id)
+            .transactional_producer(transactional_id, load)
             .create_with_context(watcher.clone())
             .map_err(|error| explain(&watcher, error))?;
         let began = Instant::now();

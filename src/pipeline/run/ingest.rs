@@ -16,7 +16,7 @@ use rdkafka::{Offset, TopicPartitionList};
 use super::group::Group;
 use super::{Error, Plan, Stop};
 use crate::ingest::Decoder;
-use crate::kafka::{self, Transactions, Watcher};
+use crate::kafka::{self, Load, Transactions, Watcher};
 use crate::model::{Counts, Reject};
 use crate::seal::{
     Closing, Finished, Intake, Packer, PartitionSeals, Remembered, Rules, Sealing, Watermark,
@@ -76,7 +76,7 @@ impl<'a> Ingest<'a> {
     pub(super) fn join(plan: &'a Plan<'a>, rules: Rules) -> Result<Self, Error> {
         let settings = plan.kafka;
         let id = format!("{}.ingest.{}", settings.group, plan.instance);
-        let transactions = Transactions::open(settings, &id)?;
+        let transactions = Transactions::open(settings, &id, Load::Encrypted)?;
         let watcher = Watcher::default();
         let ends = settings
             .plain_consumer("read_uncommitted")

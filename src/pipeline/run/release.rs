@@ -19,7 +19,7 @@ use super::group::Group;
 use super::mark::{LedgerMark, send_position};
 use super::{Error, Event, Service, Stop, first_window, packer};
 use crate::engine::{Release, ReleaseId};
-use crate::kafka::{self, Inside, Transactions, Watcher, send};
+use crate::kafka::{self, Inside, Load, Transactions, Watcher, send};
 use crate::ledger::kafka::{Line, TopicLedger};
 use crate::ledger::{Before, Book, Entry, Ledger, Outcome, Permit, Request};
 use crate::metrics::Booked;
@@ -131,7 +131,7 @@ impl<'a> Releaser<'a> {
     fn take_over(&self) -> Result<(Active, i64), Error> {
         let settings = self.service.kafka;
         let writer = format!("{}.writer", settings.topics.ledger);
-        let transactions = Arc::new(Transactions::open(settings, &writer)?);
+        let transactions = Arc::new(Transactions::open(settings, &writer, Load::Text)?);
         let key = self.service.settings.secret.ledger_key();
         let budget = self.service.settings.budget.clone();
         let mut ledger = TopicLedger::read(settings, &key, budget, Some(transactions.clone()))?;

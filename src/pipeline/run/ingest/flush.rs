@@ -16,6 +16,9 @@ use super::{ANSWER, Ingest, MARKERS_MAX};
 use crate::kafka::{Inside, TransactionError, Watcher, send};
 use crate::seal::{Nonce, Remembered, Sealing};
 
+/// Fewer taps are packed sooner than a thread is started.
+const WORTH_A_THREAD: usize = 20_000;
+
 impl Ingest<'_> {
     /// One transaction: parcels, markers, rejects, positions. Nothing is forgotten before it is committed.
     pub(super) fn flush(&mut self) -> Result<(), Error> {
@@ -35,9 +38,11 @@ impl Ingest<'_> {
         let any_marker = sealing.values().any(|due| !due.is_empty());
         // After the deadline, so that a partition that was added in time is counted.
         let n_partitions = if any_marker { self.n_partitions()? } else { 0 };
-        let committed = self
-            .transactions
-            .run(&mut |producer| self.send_all(producer, &sealing, n_partitions), &mut || {});
+        let parcels = self.pack(&sealing);
+        let committed = self.transactions.run(
+            &mut |producer| self.send_all(producer, &sealing, &parcels, n_partitions),
+            &mut || {},
+        );
         match committed {
             Ok(()) => {}
             // The group moved on: what was lost is dropped with the next look, the rest is sent again.
@@ -68,20 +73,46 @@ impl Ingest<'_> {
         }
     }
 
+    /// The taps of every partition as parcels; every core packs some.
+    fn pack(&self, sealing: &BTreeMap<i32, Vec<Sealing>>) -> BTreeMap<i32, Vec<Vec<u8>>> {
+        let partitions: Vec<i32> = sealing.keys().copied().collect();
+        let pack = |partition: &i32| {
+            let number = u32::try_from(*partition).unwrap_or_default();
+            let held = self.owned[partition].intake.held();
+            let parcels = held
+                .iter()
+                .flat_map(|(window, stamps)| self.packer.taps(*window, number, stamps, &mut nonce));
+            (*partition, parcels.collect())
+        };
+        if self.n_held() < WORTH_A_THREAD {
+            return partitions.iter().map(pack).collect();
+        }
+        let n_threads = std::thread::available_parallelism().map_or(1, usize::from);
+        std::thread::scope(|scope| {
+            let shares = partitions.chunks(partitions.len().div_ceil(n_threads));
+            let workers: Vec<_> = shares
+                .map(|share| scope.spawn(move || share.iter().map(pack).collect::<Vec<_>>()))
+                .collect();
+            let packed = workers.into_iter().flat_map(|worker| {
+                worker.join().expect("R-7: a worker that panics stops the service")
+            });
+            packed.collect()
+        })
+    }
+
     fn send_all(
         &self,
         producer: &ThreadedProducer<Watcher>,
         sealing: &BTreeMap<i32, Vec<Sealing>>,
+        parcels: &BTreeMap<i32, Vec<Vec<u8>>>,
         n_partitions: i32,
     ) -> Result<(), Inside> {
         let topics = &self.plan.kafka.topics;
         for (&partition, due) in sealing {
             let owned = &self.owned[&partition];
             let number = u32::try_from(partition).unwrap_or_default();
-            for (window, stamps) in owned.intake.held() {
-                for parcel in self.packer.taps(*window, number, stamps, &mut nonce) {
-                    send(producer, &topics.segments, None, &parcel, None)?;
-                }
+            for parcel in &parcels[&partition] {
+                send(producer, &topics.segments, None, parcel, None)?;
             }
             crash_point("ingest.parcels");
             let count = u32::try_from(n_partitions).unwrap_or_default();

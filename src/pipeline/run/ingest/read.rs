@@ -35,19 +35,19 @@ struct Batch {
 struct Read {
     partition: i32,
     offset: i64,
-    arrival: Arrival,
+    stamped: Stamped,
     /// Where its value ends in the bytes; it begins where the one before ends.
     end: usize,
 }
 
 impl Batch {
-    fn push(&mut self, closing: Closing, message: &BorrowedMessage<'_>) {
+    fn push(&mut self, message: &BorrowedMessage<'_>) {
         let value = message.payload().unwrap_or_default();
         self.bytes.extend_from_slice(&value[..value.len().min(VALUE_BYTES)]);
         self.records.push(Read {
             partition: message.partition(),
             offset: message.offset(),
-            arrival: arrival(closing, message.timestamp()),
+            stamped: message.timestamp(),
             end: self.bytes.len(),
         });
     }
@@ -59,10 +59,11 @@ impl Batch {
     fn judged(&self, rules: &Rules, decoder: &mut Decoder) -> Vec<Back> {
         let mut start = 0;
         let mut back = Vec::with_capacity(self.records.len());
-        for Read { partition, offset, arrival, end } in &self.records {
+        for Read { partition, offset, stamped, end } in &self.records {
+            let arrival = arrival(rules.closing, *stamped);
             let judged = match decoder.decode(&self.bytes[start..*end]) {
-                Ok(one) => Judged::new(&rules.gate, one.tap, one.window, one.event, *arrival),
-                Err(reason) => Judged::reject(reason, *arrival),
+                Ok(one) => Judged::new(&rules.gate, one.tap, one.window, one.event, arrival),
+                Err(reason) => Judged::reject(reason, arrival),
             };
             start = *end;
             back.push(Back { partition: *partition, offset: *offset, judged });
@@ -127,7 +128,7 @@ impl Ingest<'_> {
                 match next {
                     None => break,
                     Some(Ok(message)) => {
-                        batch.push(rules.closing, &message);
+                        batch.push(&message);
                         n_read += 1;
                     }
                     Some(Err(KafkaError::PartitionEOF(_))) => {}
