@@ -3,10 +3,11 @@
 //! An abortable error is answered by aborting and doing the same transaction again on the same producer. A fatal one means that
 //! another process has taken over: whoever meets it drops everything and starts over with a new assignment.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
-use rdkafka::producer::{BaseRecord, Producer, ThreadedProducer};
+use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 
 use super::{Error, Load, Settings, Watcher, explain};
 
@@ -46,7 +47,7 @@ impl From<KafkaError> for Inside {
 
 /// A transactional producer that has fenced every earlier one of its name.
 pub struct Transactions {
-    producer: ThreadedProducer<Watcher>,
+    producer: BaseProducer<Watcher>,
     watcher: Watcher,
 }
 
@@ -58,7 +59,7 @@ impl Transactions {
         load: Load,
     ) -> Result<Self, TransactionError> {
         let watcher = Watcher::default();
-        let producer: ThreadedProducer<Watcher> = settings
+        let producer: BaseProducer<Watcher> = settings
             .transactional_producer(transactional_id, load)
             .create_with_context(watcher.clone())
             .map_err(|error| explain(&watcher, error))?;
@@ -77,7 +78,7 @@ impl Transactions {
     }
 
     /// The producer, for the work inside.
-    pub fn producer(&self) -> &ThreadedProducer<Watcher> {
+    pub fn producer(&self) -> &BaseProducer<Watcher> {
         &self.producer
     }
 
@@ -85,7 +86,26 @@ impl Transactions {
     /// between tries, so that a consumer can keep polling.
     pub fn run(
         &self,
-        work: &mut dyn FnMut(&ThreadedProducer<Watcher>) -> Result<(), Inside>,
+        work: &mut dyn FnMut(&BaseProducer<Watcher>) -> Result<(), Inside>,
+        between: &mut dyn FnMut(),
+    ) -> Result<(), TransactionError> {
+        let is_done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            // Reports of delivery are served while there is something to deliver. A thread that always waits for them
+            // would cost an idle service more than everything else.
+            scope.spawn(|| {
+                while !is_done.load(Ordering::Acquire) {
+                    self.producer.poll(Duration::from_millis(5));
+                }
+            });
+            let _ends = Ends(&is_done);
+            self.until_decided(work, between)
+        })
+    }
+
+    fn until_decided(
+        &self,
+        work: &mut dyn FnMut(&BaseProducer<Watcher>) -> Result<(), Inside>,
         between: &mut dyn FnMut(),
     ) -> Result<(), TransactionError> {
         let began = Instant::now();
@@ -115,7 +135,7 @@ impl Transactions {
 
     fn once(
         &self,
-        work: &mut dyn FnMut(&ThreadedProducer<Watcher>) -> Result<(), Inside>,
+        work: &mut dyn FnMut(&BaseProducer<Watcher>) -> Result<(), Inside>,
     ) -> Result<(), Inside> {
         self.producer.begin_transaction()?;
         work(&self.producer)?;
@@ -166,9 +186,18 @@ impl Transactions {
     }
 }
 
+/// Says that it is over, also when a panic passes by.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
 /// Sends a record inside a transaction, waiting while the queue is full.
 pub fn send(
-    producer: &ThreadedProducer<Watcher>,
+    producer: &BaseProducer<Watcher>,
     topic: &str,
     key: Option<&[u8]>,
     payload: &[u8],

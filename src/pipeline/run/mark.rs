@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rdkafka::consumer::Consumer;
-use rdkafka::producer::{Producer, ThreadedProducer};
+use rdkafka::producer::{BaseProducer, Producer};
 use rdkafka::{Offset, TopicPartitionList};
 
 use super::Error;
@@ -69,7 +69,7 @@ impl LedgerMark {
 
 /// Fresh metadata first, then the look at what is ours, then the offset.
 pub(super) fn send_position(
-    producer: &ThreadedProducer<Watcher>,
+    producer: &BaseProducer<Watcher>,
     group: &Group,
     position: i64,
     mark: &LedgerMark,

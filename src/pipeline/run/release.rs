@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use rdkafka::consumer::Consumer;
 use rdkafka::error::KafkaError;
 use rdkafka::message::Message;
-use rdkafka::producer::ThreadedProducer;
+use rdkafka::producer::BaseProducer;
 use rdkafka::{Offset, TopicPartitionList};
 
 use super::active::{Active, take};
@@ -320,7 +320,7 @@ impl<'a> Releaser<'a> {
         let mark = LedgerMark::after(&active.ledger, line.as_ref(), done_through);
         let topics = &self.service.kafka.topics;
         let group = &self.group;
-        let mut work = |producer: &ThreadedProducer<Watcher>| -> Result<(), Inside> {
+        let mut work = |producer: &BaseProducer<Watcher>| -> Result<(), Inside> {
             for (key, record) in records {
                 let header = Some((topic::HEADER, record.kind.name()));
                 send(producer, &topics.releases, Some(key), &record.payload, header)?;

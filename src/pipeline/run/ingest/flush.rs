@@ -6,7 +6,7 @@ use std::time::Instant;
 use rand::TryRng;
 use rand::rngs::SysRng;
 use rdkafka::consumer::Consumer;
-use rdkafka::producer::{Producer, ThreadedProducer};
+use rdkafka::producer::{BaseProducer, Producer};
 use rdkafka::{Offset, TopicPartitionList};
 use serde_json::json;
 
@@ -102,7 +102,7 @@ impl Ingest<'_> {
 
     fn send_all(
         &self,
-        producer: &ThreadedProducer<Watcher>,
+        producer: &BaseProducer<Watcher>,
         sealing: &BTreeMap<i32, Vec<Sealing>>,
         parcels: &BTreeMap<i32, Vec<Vec<u8>>>,
         n_partitions: i32,
@@ -135,7 +135,7 @@ impl Ingest<'_> {
     /// broker, and a fresh one is used only for what is still ours.
     fn send_positions(
         &self,
-        producer: &ThreadedProducer<Watcher>,
+        producer: &BaseProducer<Watcher>,
         sealing: &BTreeMap<i32, Vec<Sealing>>,
     ) -> Result<(), Inside> {
         let metadata = self.group.consumer().group_metadata().ok_or(Inside::Lost)?;
