@@ -4,20 +4,15 @@
     allow(clippy::print_stdout, clippy::unwrap_used, reason = "tests print their seeds")
 )]
 
-pub mod model;
-pub mod secret;
-pub mod passenger;
+pub use tapveil_core::{audit, engine, model, passenger, recheck, seal, secret, window};
+
 pub mod ingest;
-pub mod window;
-pub mod seal;
 pub mod ledger;
-pub mod recheck;
-pub mod engine;
 pub mod publish;
 pub mod kafka;
 pub mod pipeline;
-pub mod audit;
 pub mod city;
+#[cfg(feature = "kafka")]
 pub mod console;
 pub mod config;
 pub mod cli;

@@ -8,8 +8,10 @@ use std::process::ExitCode;
 use super::Failure;
 use super::failure::say;
 use super::init::write_feed;
+#[cfg(feature = "kafka")]
 use super::live;
 use super::progress::Progress;
+#[cfg(feature = "kafka")]
 use super::sending::SendArguments;
 use crate::city::{City, Preset};
 
@@ -25,12 +27,19 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub(super) seed: u64,
     /// Where to put taps.csv, stations.csv and what `init` writes
-    #[arg(long, value_name = "DIR", required_unless_present = "topic", conflicts_with = "topic")]
+    #[cfg_attr(
+        feature = "kafka",
+        arg(required_unless_present = "topic", conflicts_with = "topic")
+    )]
+    #[cfg_attr(not(feature = "kafka"), arg(required = true))]
+    #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    #[cfg(feature = "kafka")]
     #[command(flatten)]
     pub(super) live: LiveArguments,
 }
 
+#[cfg(feature = "kafka")]
 /// Options of a live feed.
 #[derive(clap::Args)]
 #[command(next_help_heading = "A live feed")]
@@ -61,7 +70,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let usage = |error: crate::city::Error| Failure::usage(error.to_string());
     let preset: Preset = arguments.preset.parse().map_err(usage)?;
     let city = City::new(preset, arguments.cards, arguments.seed).map_err(usage)?;
-    let Some(out) = &arguments.out else { return live::run(arguments, &city) };
+    let Some(out) = &arguments.out else { return without_files(arguments, &city) };
+    #[cfg(feature = "kafka")]
     if let Some(flag) = arguments.live.send.any_given() {
         return Err(Failure::usage(format!(
             "{flag} is for a feed into Kafka; with --out nothing is sent"
@@ -75,6 +85,17 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         city.n_cards()
     ));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Without a directory the taps go into Kafka.
+#[cfg(feature = "kafka")]
+fn without_files(arguments: &Arguments, city: &City) -> Result<ExitCode, Failure> {
+    live::run(arguments, city)
+}
+
+#[cfg(not(feature = "kafka"))]
+fn without_files(_: &Arguments, _: &City) -> Result<ExitCode, Failure> {
+    Err(super::no_kafka::missing("generate without --out"))
 }
 
 /// Writes a city with its configuration; nothing of it stays behind if it fails.

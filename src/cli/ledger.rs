@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use super::failure::say;
 use super::{ConfigArgument, Failure};
 use crate::config;
-use crate::ledger::kafka::TopicLedger;
+#[cfg(feature = "kafka")]
+use crate::kafka::ledger::TopicLedger;
 use crate::ledger::{Book, Entry, Journal, Tail};
 
 #[derive(clap::Args)]
@@ -65,6 +66,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+#[cfg(feature = "kafka")]
 /// The ledger topic, read from its beginning to its end and checked record by record.
 fn topic_book(config: &ConfigArgument) -> Result<Book, Failure> {
     let settings = config::load(&config.config)?;
@@ -72,6 +74,11 @@ fn topic_book(config: &ConfigArgument) -> Result<Book, Failure> {
     let key = settings.secret.ledger_key();
     let ledger = TopicLedger::read(kafka, &key, settings.budget.clone(), None)?;
     Ok(ledger.book().clone())
+}
+
+#[cfg(not(feature = "kafka"))]
+fn topic_book(_: &ConfigArgument) -> Result<Book, Failure> {
+    Err(super::no_kafka::missing("--topic"))
 }
 
 fn torn(tail: Tail) -> u64 {

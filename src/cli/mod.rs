@@ -9,21 +9,32 @@
 
 mod audit;
 mod check;
+#[cfg(feature = "kafka")]
 mod demo;
+#[cfg(feature = "kafka")]
 mod export;
 mod failure;
 mod generate;
 mod init;
 mod ledger;
+#[cfg(not(feature = "kafka"))]
+mod no_kafka;
+#[cfg(feature = "kafka")]
 mod live;
+#[cfg(feature = "kafka")]
 mod log;
 mod progress;
 mod quickstart;
+#[cfg(feature = "kafka")]
 mod run;
+#[cfg(feature = "kafka")]
 mod replay;
 mod sanitize;
+#[cfg(feature = "kafka")]
 mod sending;
+#[cfg(feature = "kafka")]
 mod serving;
+#[cfg(feature = "kafka")]
 mod taps_file;
 mod verify;
 
@@ -53,7 +64,11 @@ enum Command {
     /// Try it: a synthetic city, its taps made private, the release checked
     Quickstart(quickstart::Arguments),
     /// See it alive: a Kafka in this process, a synthetic city, three windows, the console
+    #[cfg(feature = "kafka")]
     Demo(demo::Arguments),
+    /// See it alive: a Kafka in this process, a synthetic city, three windows, the console
+    #[cfg(not(feature = "kafka"))]
+    Demo(no_kafka::Arguments),
     /// Make a starter configuration with a fresh secret and an empty ledger; never overwrites
     Init(init::Arguments),
     /// Turn a file of taps into private releases, one per window
@@ -67,13 +82,25 @@ enum Command {
     /// Show or check what was spent
     Ledger(ledger::Arguments),
     /// Run the service on Kafka: taps from a topic, releases to a topic
+    #[cfg(feature = "kafka")]
     Run(run::Arguments),
+    /// Run the service on Kafka: taps from a topic, releases to a topic
+    #[cfg(not(feature = "kafka"))]
+    Run(no_kafka::Arguments),
     /// Make a synthetic city: taps, stations, configuration, secret and ledger; or a live feed into Kafka
     Generate(generate::Arguments),
     /// Play a file of taps into Kafka
+    #[cfg(feature = "kafka")]
     Replay(replay::Arguments),
+    /// Play a file of taps into Kafka
+    #[cfg(not(feature = "kafka"))]
+    Replay(no_kafka::Arguments),
     /// Rebuild releases from their Kafka topic alone
+    #[cfg(feature = "kafka")]
     Export(export::Arguments),
+    /// Rebuild releases from their Kafka topic alone
+    #[cfg(not(feature = "kafka"))]
+    Export(no_kafka::Arguments),
 }
 
 /// The configuration to use.
@@ -97,6 +124,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let done = match arguments.command {
         Command::Quickstart(arguments) => quickstart::run(&arguments),
+        #[cfg(feature = "kafka")]
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Init(arguments) => init::run(&arguments),
         Command::Sanitize(arguments) => sanitize::run(&arguments),
@@ -104,10 +132,18 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Check(arguments) => check::run(&arguments),
         Command::Audit(arguments) => audit::run(&arguments),
         Command::Ledger(arguments) => ledger::run(&arguments),
+        #[cfg(feature = "kafka")]
         Command::Run(arguments) => run::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
+        #[cfg(feature = "kafka")]
         Command::Replay(arguments) => replay::run(&arguments),
+        #[cfg(feature = "kafka")]
         Command::Export(arguments) => export::run(&arguments),
+        #[cfg(not(feature = "kafka"))]
+        Command::Demo(arguments)
+        | Command::Run(arguments)
+        | Command::Replay(arguments)
+        | Command::Export(arguments) => no_kafka::run(&arguments),
     };
     match done {
         Ok(code) => code,

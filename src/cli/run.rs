@@ -149,7 +149,7 @@ fn facts(settings: &Settings) -> Facts {
         price: settings.engine.price().epsilon(),
         engine: (engine.name.to_owned(), engine.parameters),
         statement: Statement::of(settings).to_string(),
-        token: settings.live.token.as_ref().and_then(|token| Token::new(&token.0)),
+        token: settings.live.token.as_ref().and_then(|token| Token::new(token.reveal())),
         note: None,
         clock: Arc::new(SystemClock),
     }

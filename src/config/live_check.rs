@@ -103,7 +103,14 @@ pub(super) fn live(reader: &mut Reader, base: &Path, calendar: Option<&Calendar>
 
 /// Text that is never shown.
 #[derive(Clone)]
-pub struct SecretText(pub(crate) String);
+pub struct SecretText(String);
+
+impl SecretText {
+    /// The text itself, for whoever compares with it.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
 
 impl fmt::Debug for SecretText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -18,6 +18,7 @@ mod suppression_check;
 mod tree_check;
 
 pub use live_check::{Live, Log, LogFormat, LogLevel, SecretText};
+#[cfg(feature = "kafka")]
 pub(crate) use reader::duration_secs;
 pub use statement::Statement;
 

@@ -143,7 +143,7 @@ fn take(decoder: &mut Decoder, line: &[u8], gate: &Gate, gathered: &mut Gathered
     });
     match decoded {
         Ok(decoded) => {
-            gathered.windows.entry(decoded.tap.window).or_default().push(decoded.tap.stamp);
+            gathered.windows.entry(decoded.tap.window()).or_default().push(decoded.tap.stamp());
             gathered.counts.taps += 1;
         }
         Err(reason) => gathered.counts.reject(reason),

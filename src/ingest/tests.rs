@@ -86,7 +86,7 @@ fn reference(bytes: &[u8], format: Format) -> Sorted {
         match decoder.decode(line) {
             Ok(decoded) => {
                 gate().judge(decoded.window, decoded.event, Arrival::InFile).unwrap();
-                windows.entry(decoded.tap.window).or_default().push(decoded.tap.stamp);
+                windows.entry(decoded.tap.window()).or_default().push(decoded.tap.stamp());
                 counts.taps += 1;
             }
             Err(reason) => counts.reject(reason),
@@ -208,8 +208,8 @@ fn a_card_cannot_be_followed_from_window_to_window() {
                  c,A,2015-11-10T07:00:00Z\n";
     let (windows, _) = sorted(read(text, Format::Csv));
     let days: Vec<&Vec<Stamp>> = windows.values().collect();
-    assert!(days[0][0].card == days[0][1].card, "one card in one window");
-    assert!(days[0][0].card != days[1][0].card, "another key in the next window");
+    assert!(days[0][0].card() == days[0][1].card(), "one card in one window");
+    assert!(days[0][0].card() != days[1][0].card(), "another key in the next window");
 }
 
 #[test]

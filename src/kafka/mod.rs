@@ -6,27 +6,41 @@
 //! Refuses: topics whose settings would lose a tap or a payment.
 //! Why: the rules are the same for every client, so they stand in one place.
 
+#[cfg(feature = "kafka")]
 mod admin;
+#[cfg(feature = "kafka")]
 mod client;
+#[cfg(feature = "kafka")]
 mod feeder;
+#[cfg(feature = "kafka")]
 mod in_process;
+#[cfg(feature = "kafka")]
+pub mod ledger;
+#[cfg(feature = "kafka")]
 mod reader;
 mod settings;
+#[cfg(feature = "kafka")]
 pub mod topics;
+#[cfg(feature = "kafka")]
 mod transaction;
+#[cfg(feature = "kafka")]
 mod watcher;
 
-pub use client::{Load, connect};
-pub use feeder::{Feeder, Options as FeedOptions, Outgoing};
-pub use in_process::InProcess;
-pub use reader::{Received, is_passing, read_committed};
+#[cfg(feature = "kafka")]
+pub use self::{
+    client::{Load, connect},
+    feeder::{Feeder, Options as FeedOptions, Outgoing},
+    in_process::InProcess,
+    reader::{Received, is_passing, read_committed},
+    topics::Warning,
+    transaction::{Inside, TransactionError, Transactions, send},
+    watcher::{Watcher, explain, explain_on},
+};
 pub use settings::{HAS_TLS, Property, Protocol, Settings, TLS_BUILD, Topics};
-pub use topics::Warning;
-pub use transaction::{Inside, TransactionError, Transactions, send};
-pub use watcher::{Watcher, explain, explain_on};
 
 use crate::model::Kind;
 
+#[cfg(feature = "kafka")]
 /// Deletes the records of a topic's partition 0 before an offset.
 pub fn delete_before(settings: &Settings, topic: &str, offset: i64) -> Result<(), Error> {
     if settings.is_in_process {
@@ -80,5 +94,5 @@ impl Error {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "kafka"))]
 mod tests;

@@ -3,8 +3,6 @@
 use std::fmt;
 use std::time::Duration;
 
-use rdkafka::ClientConfig;
-
 /// Whether this build can speak TLS. SCRAM needs it too: librdkafka takes both from OpenSSL. SASL PLAIN without
 /// TLS works in every build.
 pub const HAS_TLS: bool = cfg!(feature = "tls");
@@ -115,19 +113,29 @@ impl Property {
 
     /// Why this property cannot be set here, if it cannot.
     pub fn complaint(&self) -> Option<String> {
-        refusal(&self.name).or_else(|| self.tls_complaint()).or_else(|| {
-            let mut alone = ClientConfig::new();
-            alone.set(&self.name, &self.value);
-            let error = alone.create_native_config().err()?;
-            Some(match error {
-                // The last part is librdkafka's sentence; it never repeats a value that is secret.
-                rdkafka::error::KafkaError::ClientConfig(_, what, _, _) if self.is_secret => what,
-                rdkafka::error::KafkaError::ClientConfig(_, what, _, value) => {
-                    format!("{what} (the value is {value:?})")
-                }
-                other => other.to_string(),
-            })
+        refusal(&self.name).or_else(|| self.tls_complaint()).or_else(|| self.client_complaint())
+    }
+
+    /// What librdkafka says to it.
+    #[cfg(feature = "kafka")]
+    fn client_complaint(&self) -> Option<String> {
+        let mut alone = rdkafka::ClientConfig::new();
+        alone.set(&self.name, &self.value);
+        let error = alone.create_native_config().err()?;
+        Some(match error {
+            // The last part is librdkafka's sentence; it never repeats a value that is secret.
+            rdkafka::error::KafkaError::ClientConfig(_, what, _, _) if self.is_secret => what,
+            rdkafka::error::KafkaError::ClientConfig(_, what, _, value) => {
+                format!("{what} (the value is {value:?})")
+            }
+            other => other.to_string(),
         })
+    }
+
+    /// A build without a client connects to nothing: a build with one looks at the property.
+    #[cfg(not(feature = "kafka"))]
+    fn client_complaint(&self) -> Option<String> {
+        None
     }
 
     fn tls_complaint(&self) -> Option<String> {
@@ -139,7 +147,8 @@ impl Property {
             }
             name => name.starts_with("ssl."),
         };
-        (asks && !HAS_TLS).then(|| {
+        // A build without Kafka connects nowhere: it need not be able to.
+        (asks && !HAS_TLS && cfg!(feature = "kafka")).then(|| {
             format!("this build has neither TLS nor SCRAM; make one that has: {TLS_BUILD}")
         })
     }

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
-use super::book::Book;
-use super::chain::{Chain, ChainFault, Step};
-use super::record::Genesis;
-use super::{Error, Ledger, Outcome, Refusal, Request, Reservation, Settings};
+use super::{
+    Book, Chain, ChainFault, Error, Genesis, Ledger, Outcome, Refusal, Request, Reservation,
+    Settings, Step,
+};
 use crate::model::Digest;
 use crate::secret::LedgerKey;
 

@@ -1,224 +1,16 @@
-//! The ledger books the price of a release durably and hands out one [`Permit`] for it.
+//! Where the ledger's records are kept: a file here, a Kafka topic in `kafka`.
 //!
-//! In → out: a [`Request`] → a [`Permit`] or a [`Refusal`]; later the release's digest → Settled.
-//! Promises: L-1 Reserved is durable before a permit exists; L-2 one permit, one release; L-3 caps hold
-//!   over everything ever reserved; L-4 the same window, batch and configuration cost nothing again;
-//!   L-5 a broken chain stops everything.
-//! Refuses: repeats with other data or configuration, overlapping windows, whatever exceeds a cap; and, at any
-//!   price, a release by suppression beside any other release of the same time.
-//! Why: publishing a window twice with different noise spends its budget twice, whoever reads it.
+//! In → out: a request → a durable record and a permit, or a refusal.
+//! Promises: L-1 Reserved is durable before a permit exists; L-5 a broken chain stops everything.
+//! Refuses: a ledger of another feed or another secret, and one whose records were changed.
+//! Why: the arithmetic is `tapveil_core::ledger`; this room does its input and output.
 
-mod book;
-mod chain;
 mod journal;
-pub mod kafka;
-mod record;
-mod rehearsal;
 
-pub use book::{Book, Entry};
 pub use journal::{Journal, Tail};
-pub use record::{Genesis, Record};
-pub use rehearsal::{AuditPermit, RehearsalLedger};
+pub use tapveil_core::ledger::*;
 
-use crate::model::{Calendar, Cost, Digest, Kind, Mac, MicroEpsilon, Window, WindowId};
-
-/// What somebody wants to release.
-#[derive(Clone, Debug)]
-pub struct Request {
-    /// The window.
-    pub window: Window,
-    /// MAC of its canonical batch.
-    pub batch: Mac,
-    /// Digest of the configuration.
-    pub configuration: Digest,
-    /// The engine's price.
-    pub cost: Cost,
-}
-
-/// What was booked.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Reservation {
-    /// The number of the Reserved record.
-    pub sequence: u64,
-    /// The window.
-    pub window: WindowId,
-    /// MAC of its canonical batch.
-    pub batch: Mac,
-    /// Digest of the configuration.
-    pub configuration: Digest,
-    /// The price.
-    pub cost: Cost,
-}
-
-/// The right to make one release. Only the ledger makes it; an engine uses it up.
-///
-/// ```compile_fail
-/// fn forge(reservation: tapveil::ledger::Reservation) -> tapveil::ledger::Permit {
-///     tapveil::ledger::Permit { reservation }
-/// }
-/// ```
-/// ```compile_fail
-/// fn twice(permit: tapveil::ledger::Permit) -> [tapveil::ledger::Permit; 2] {
-///     [permit.clone(), permit]
-/// }
-/// ```
-#[derive(Debug)]
-pub struct Permit {
-    reservation: Reservation,
-}
-
-impl Permit {
-    /// Uses the permit up. For the engines only.
-    pub(crate) fn redeem(self) -> Reservation {
-        self.reservation
-    }
-
-    /// A permit that no ledger booked, for tests of engines inside this crate.
-    #[cfg(test)]
-    pub(crate) fn unbooked(request: &Request) -> Self {
-        Self { reservation: Reservation::of(u64::MAX, request) }
-    }
-}
-
-impl Reservation {
-    fn of(sequence: u64, request: &Request) -> Self {
-        Self {
-            sequence,
-            window: request.window.id(),
-            batch: request.batch,
-            configuration: request.configuration,
-            cost: request.cost,
-        }
-    }
-}
-
-/// What the ledger says to a request.
-#[derive(Debug)]
-pub enum Outcome {
-    /// Booked, or booked before: go on.
-    Granted {
-        /// The right to release.
-        permit: Permit,
-        /// What was booked before for the very same release, if anything.
-        before: Before,
-    },
-    /// Nothing may be released.
-    Refused(Refusal),
-}
-
-/// What the ledger already held about a granted request.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Before {
-    /// Nothing: it was paid for now.
-    Nothing,
-    /// Reserved, not settled: an earlier run died on the way. Free.
-    Reserved,
-    /// Settled with this digest: the same bytes will be written again. Free.
-    Settled(Digest),
-}
-
-/// Why nothing may be released. An outcome, not an error.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Refusal {
-    /// The window has a release.
-    #[error(
-        "the window was paid for already, with {what}; releasing it again would spend its budget twice \
-         (budget.repeat = \"pay\" allows it at full price)"
-    )]
-    Repeat {
-        /// What differs.
-        what: &'static str,
-    },
-    /// Another window covers part of the same time.
-    #[error(
-        "the window overlaps one that was paid for already ({other}); the same taps would be released \
-         twice (budget.repeat = \"pay\" allows it at full price)"
-    )]
-    Overlap {
-        /// The other window's start and end.
-        other: String,
-    },
-    /// One of the two promises ε, the other does not.
-    #[error(
-        "a release that is {other} covers this time already, {when}; a differentially private release and one by \
-         suppression of the same taps void each other's promise, and no price makes up for it"
-    )]
-    Mixed {
-        /// What the other release is.
-        other: &'static str,
-        /// Its window's start and end.
-        when: String,
-    },
-    /// A second release by suppression of the same taps.
-    #[error(
-        "a release by suppression covers this time already, {when}, with {what}; two of them together break the \
-         promise of both, and no price makes up for it"
-    )]
-    Suppressed {
-        /// The other window's start and end.
-        when: String,
-        /// What differs.
-        what: &'static str,
-    },
-    /// Above a cap.
-    #[error("{cap} would be exceeded: {spent} spent, {asked} asked, cap {limit}")]
-    Cap {
-        /// Which cap, as the configuration calls it.
-        cap: &'static str,
-        /// Spent under it.
-        spent: MicroEpsilon,
-        /// Asked now.
-        asked: MicroEpsilon,
-        /// The cap.
-        limit: MicroEpsilon,
-    },
-}
-
-impl Refusal {
-    /// A word for metrics and machines.
-    pub fn reason(&self) -> &'static str {
-        match self {
-            Self::Repeat { .. } => "repeat",
-            Self::Overlap { .. } => "overlap",
-            Self::Mixed { .. } => "mixed",
-            Self::Suppressed { .. } => "repeat",
-            Self::Cap { .. } => "cap",
-        }
-    }
-}
-
-/// What is done with a window that was paid for already.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Repeat {
-    /// Refuse anything but the very same release.
-    Refuse,
-    /// Allow another one at full price.
-    Pay,
-}
-
-/// The caps. All in micro-ε, all optional; what is absent does not bind.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The feed this ledger serves.
-    pub feed: String,
-    /// The windows the horizon is counted in.
-    pub calendar: Calendar,
-    /// Cap over everything.
-    pub lifetime: Option<MicroEpsilon>,
-    /// Cap over any so many windows in a row.
-    pub horizon: Option<Horizon>,
-    /// What a second release of a window needs.
-    pub repeat: Repeat,
-}
-
-/// A rolling cap.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Horizon {
-    /// So many windows in a row.
-    pub windows: u32,
-    /// May cost so much together.
-    pub cap: MicroEpsilon,
-}
+use crate::model::{Digest, Kind};
 
 /// Why the ledger cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -264,22 +56,6 @@ pub enum Error {
         /// Where it is.
         path: String,
     },
-    /// The brokers fail.
-    #[error("the ledger topic {topic}: {error}")]
-    Kafka {
-        /// Which topic.
-        topic: String,
-        /// What happened.
-        error: crate::kafka::Error,
-    },
-    /// Another worker books now.
-    #[error("the ledger topic {topic}: {what}")]
-    Fenced {
-        /// Which topic.
-        topic: String,
-        /// What happened.
-        what: String,
-    },
     /// A record is not what was written.
     #[error(
         "the ledger {path} is broken at record {sequence}: {what}. Nothing is released. Bring back a good \
@@ -302,8 +78,7 @@ impl Error {
             Self::Missing { .. } | Self::OtherFeed { .. } | Self::OtherSecret { .. } => {
                 Kind::Config
             }
-            Self::Busy { .. } | Self::Io { .. } | Self::Fenced { .. } => Kind::External,
-            Self::Kafka { error, .. } => error.kind(),
+            Self::Busy { .. } | Self::Io { .. } => Kind::External,
             Self::Broken { .. } => Kind::Broken,
         }
     }

@@ -6,6 +6,7 @@
 //! Refuses: a range without windows; without a range, a file without a tap that counts.
 //! Why: publishing twice with different noise spends a budget twice.
 
+#[cfg(feature = "kafka")]
 pub mod run;
 mod sanitize;
 

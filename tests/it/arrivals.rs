@@ -107,7 +107,7 @@ impl Live {
         let mut worker = self.feed.worker("all", None);
         worker.wait_for("active: releasing windows", PATIENCE);
         let settings = config::load(&self.feed.config()).unwrap();
-        let ledger = tapveil::ledger::kafka::TopicLedger::read(
+        let ledger = tapveil::kafka::ledger::TopicLedger::read(
             settings.kafka.as_ref().unwrap(),
             &settings.secret.ledger_key(),
             settings.budget.clone(),

@@ -6,7 +6,7 @@ const TIME: &str = "2015-11-09T07:00:00Z";
 fn decode(record: &str) -> Result<Stamp, Reject> {
     let mut decoder = Decoder::new(settings(Format::Json));
     let tap: Tap = decoder.decode(record.as_bytes())?.tap;
-    Ok(tap.stamp)
+    Ok(tap.stamp())
 }
 
 fn plain() -> Stamp {
@@ -30,7 +30,7 @@ fn a_number_is_a_card_a_station_and_a_time() {
     assert!(decode(r#"{"card":12,"station":"A","time":1447052400000}"#) == Ok(plain()));
     assert!(decode(r#"{"card":12,"station":"A","time":1447052400.0}"#) == Ok(plain()));
     let by_number = decode(r#"{"card":12,"station":12,"time":1447052400}"#).unwrap();
-    assert!(by_number.station != plain().station, "station 12 is on the list");
+    assert!(by_number.station() != plain().station(), "station 12 is on the list");
 }
 
 /// Beyond 64 bits a number is only nearly itself: two cards would become one.

@@ -6,10 +6,11 @@ use jiff::tz::TimeZone;
 use tempfile::TempDir;
 
 use super::*;
+use crate::engine::fixture;
 use crate::ledger::Before;
 use crate::ledger::Repeat;
 use crate::model::Mac;
-use crate::model::{Calendar, Cost, Kind, MicroEpsilon, Window, WindowId};
+use crate::model::{Calendar, Kind, MicroEpsilon, Window, WindowId};
 use crate::secret::Secret;
 
 fn key(seed: u8) -> LedgerKey {
@@ -31,7 +32,7 @@ fn request(number: i64, batch: u8) -> Request {
         window: day(number),
         batch: Mac::from_bytes([batch; 32]),
         configuration: Digest::of(b"configuration"),
-        cost: Cost::differential(MicroEpsilon::new(1_000_000)),
+        cost: fixture::price(MicroEpsilon::new(1_000_000)),
     }
 }
 
@@ -52,7 +53,7 @@ fn open_at(path: &Path) -> Result<Journal, Error> {
 
 fn grant(journal: &mut Journal, request: &Request) -> (Reservation, Before) {
     match journal.reserve(request).unwrap() {
-        Outcome::Granted { permit, before } => (permit.redeem(), before),
+        Outcome::Granted { permit, before } => (fixture::redeemed(permit), before),
         Outcome::Refused(refusal) => panic!("refused: {refusal}"),
     }
 }

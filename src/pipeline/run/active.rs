@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Error;
 use crate::kafka::Transactions;
-use crate::ledger::kafka::TopicLedger;
+use crate::kafka::ledger::TopicLedger;
 use crate::metrics::Gathered;
 use crate::model::WindowId;
 use crate::seal::{Assembly, Packer, Parcel};

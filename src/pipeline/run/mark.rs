@@ -9,8 +9,8 @@ use rdkafka::{Offset, TopicPartitionList};
 use super::Error;
 use super::crash::crash_point;
 use super::group::Group;
+use crate::kafka::ledger::{Line, TopicLedger};
 use crate::kafka::{Inside, Watcher};
-use crate::ledger::kafka::{Line, TopicLedger};
 use crate::model::{Mac, WindowId};
 
 /// The one partition of `segments`.

@@ -26,13 +26,13 @@ use self::ingest::Ingest;
 use self::release::Releaser;
 use crate::clock::Clock;
 use crate::config::Settings;
+use crate::kafka::ledger::TopicLedger;
 use crate::kafka::{self, TransactionError};
-use crate::ledger::kafka::TopicLedger;
 use crate::metrics::{Health, Metrics, Panel};
 use crate::model::{Digest, Kind, WindowId};
 use crate::seal::{AssemblyError, Closing, Packer, ParcelError, Rules};
 use crate::window::Gate;
-use crate::{engine, ledger, publish};
+use crate::{engine, publish};
 
 /// What a process does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -269,7 +269,7 @@ fn wait_for_ledger(
                     return Ok(Some((first, settled.map(|entry| entry.reservation.window).max())));
                 }
             }
-            Err(ledger::Error::Kafka { error: kafka::Error::NoTopic(_), .. })
+            Err(kafka::ledger::Error::Kafka { error: kafka::Error::NoTopic(_), .. })
                 if began.elapsed() < service.kafka.connect_timeout => {}
             Err(error) => return Err(error.into()),
         }
@@ -314,7 +314,7 @@ pub enum Error {
     Transaction(#[from] TransactionError),
     /// From the ledger.
     #[error(transparent)]
-    Ledger(#[from] ledger::Error),
+    Ledger(#[from] kafka::ledger::Error),
     /// From an engine.
     #[error(transparent)]
     Engine(#[from] engine::Error),
@@ -408,7 +408,7 @@ impl Error {
         matches!(
             self,
             Self::Transaction(TransactionError::Fenced(_) | TransactionError::Lost)
-                | Self::Ledger(ledger::Error::Fenced { .. })
+                | Self::Ledger(kafka::ledger::Error::Fenced { .. })
         )
     }
 }

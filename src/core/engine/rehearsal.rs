@@ -6,7 +6,7 @@ use crate::ledger::AuditPermit;
 /// The outcome of a rehearsal. No sink accepts it, and nothing turns it into a [`Release`](super::Release).
 ///
 /// ```compile_fail
-/// fn publish(output: tapveil::engine::AuditOutput) -> tapveil::engine::Release {
+/// fn publish(output: tapveil_core::engine::AuditOutput) -> tapveil_core::engine::Release {
 ///     output.into()
 /// }
 /// ```

@@ -7,10 +7,10 @@
 //!
 //! ```compile_fail
 //! fn publish<T: serde::Serialize>(_: T) {}
-//! fn leak(tap: tapveil::passenger::Tap) { publish(tap) }
+//! fn leak(tap: tapveil_core::passenger::Tap) { publish(tap) }
 //! ```
 //! ```compile_fail
-//! fn leak(card: tapveil::passenger::CardKey) -> String { card.to_string() }
+//! fn leak(card: tapveil_core::passenger::CardKey) -> String { card.to_string() }
 //! ```
 
 use std::fmt;
@@ -56,6 +56,18 @@ pub struct Stamp {
     pub(crate) station: StationIx,
 }
 
+impl Stamp {
+    /// Whose: comparable, and nothing else.
+    pub fn card(&self) -> CardKey {
+        self.card
+    }
+
+    /// The station it was made at.
+    pub fn station(&self) -> StationIx {
+        self.station
+    }
+}
+
 impl fmt::Debug for Stamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Stamp(***)")
@@ -80,6 +92,11 @@ impl Tap {
     /// The window its event time lies in.
     pub fn window(&self) -> WindowId {
         self.window
+    }
+
+    /// Card, time and station inside its window.
+    pub fn stamp(&self) -> Stamp {
+        self.stamp
     }
 }
 

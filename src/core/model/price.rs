@@ -106,7 +106,7 @@ impl fmt::Display for MicroEpsilon {
 /// by the ledger from its own records.
 ///
 /// ```compile_fail
-/// let free = tapveil::model::Cost { epsilon: tapveil::model::MicroEpsilon::new(0) };
+/// let free = tapveil_core::model::Cost { epsilon: tapveil_core::model::MicroEpsilon::new(0) };
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cost {

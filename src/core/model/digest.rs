@@ -51,7 +51,7 @@ pub struct Mac([u8; 32]);
 
 impl Mac {
     /// Wraps a finished MAC; only [`crate::secret`] computes them.
-    pub(crate) fn from_bytes(bytes: [u8; 32]) -> Self {
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 

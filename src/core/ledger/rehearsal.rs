@@ -10,10 +10,10 @@ use crate::model::MicroEpsilon;
 ///
 /// ```compile_fail
 /// fn publish(
-///     engine: &dyn tapveil::engine::Engine,
-///     window: &tapveil::seal::SealedWindow,
-///     permit: tapveil::ledger::AuditPermit,
-///     key: &tapveil::secret::NoiseKey,
+///     engine: &dyn tapveil_core::engine::Engine,
+///     window: &tapveil_core::seal::SealedWindow,
+///     permit: tapveil_core::ledger::AuditPermit,
+///     key: &tapveil_core::secret::NoiseKey,
 /// ) {
 ///     engine.sanitize(window, permit, key).unwrap();
 /// }

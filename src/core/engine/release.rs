@@ -168,7 +168,7 @@ pub struct Draft {
 /// A release: the only thing a sink accepts, and only an engine makes one.
 ///
 /// ```compile_fail
-/// let forged = tapveil::engine::Release { rows: Vec::new() };
+/// let forged = tapveil_core::engine::Release { rows: Vec::new() };
 /// ```
 #[derive(Debug)]
 pub struct Release {

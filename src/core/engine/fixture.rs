@@ -1,8 +1,9 @@
-//! A test's engine: it releases the rows it is given, so that other rooms can be tested with a release.
+//! A test's engine: it releases the rows it is given, so that other rooms can be tested with a release. Compiled for
+//! tests only (feature `fixture`): no program can reach it.
 
 use jiff::tz::TimeZone;
 
-use crate::ledger::{Permit, Request};
+use crate::ledger::{Permit, Request, Reservation};
 use crate::model::{
     Calendar, Cost, Digest, Doublet, Input, MicroEpsilon, StationIx, Stations, Window, WindowId,
 };
@@ -18,13 +19,13 @@ use super::{
 
 /// The engine. It promises nothing, whatever its manifest says.
 #[derive(Debug)]
-pub(crate) struct Fixture {
+pub struct Fixture {
     /// What it releases.
-    pub(crate) rows: Vec<Row>,
+    pub rows: Vec<Row>,
     /// What the rows are.
-    pub(crate) input: Input,
+    pub input: Input,
     /// Digest of the station list.
-    pub(crate) stations_sha256: Digest,
+    pub stations_sha256: Digest,
 }
 
 impl Engine for Fixture {
@@ -89,8 +90,18 @@ impl Engine for Fixture {
     }
 }
 
+/// A price as an engine would ask it, for tests of ledgers.
+pub fn price(epsilon: MicroEpsilon) -> Cost {
+    Cost::differential(epsilon)
+}
+
+/// What a permit was booked for, for tests of ledgers. Uses the permit up.
+pub fn redeemed(permit: Permit) -> Reservation {
+    permit.redeem()
+}
+
 /// A release of these rows, made with a permit that no ledger booked.
-pub(crate) fn release(
+pub fn release(
     window: &Window,
     stations: &Stations,
     configuration: Digest,
@@ -112,7 +123,7 @@ pub(crate) fn release(
 }
 
 /// `a1 b2`: a letter is a station by its place in the alphabet, the number behind it a slot.
-pub(crate) fn paths(texts: &[&str]) -> Vec<Vec<Doublet>> {
+pub fn paths(texts: &[&str]) -> Vec<Vec<Doublet>> {
     let doublet = |word: &str| Doublet {
         station: StationIx(u32::from(word.as_bytes()[0] - b'a')),
         slot: word[1..].parse().expect("a letter and a number"),
@@ -121,7 +132,7 @@ pub(crate) fn paths(texts: &[&str]) -> Vec<Vec<Doublet>> {
 }
 
 /// A sealed window with these trajectories, one a card. Slots are minutes; taps of one slot keep their order.
-pub(crate) fn sealed(paths: &[Vec<Doublet>]) -> SealedWindow {
+pub fn sealed(paths: &[Vec<Doublet>]) -> SealedWindow {
     let secret = Secret::from_bytes(&[7; 32]).expect("32 bytes");
     let calendar = Calendar::new(TimeZone::UTC, 86_400, 0, 60).expect("minutes divide a day");
     let window = calendar.window(WindowId::new(20)).expect("a day of 1970");
@@ -138,7 +149,7 @@ pub(crate) fn sealed(paths: &[Vec<Doublet>]) -> SealedWindow {
 }
 
 /// A permit for an engine's release of a window, which no ledger booked.
-pub(crate) fn unbooked(engine: &dyn Engine, window: &SealedWindow) -> Permit {
+pub fn unbooked(engine: &dyn Engine, window: &SealedWindow) -> Permit {
     Permit::unbooked(&Request {
         window: window.window().clone(),
         batch: *window.mac(),

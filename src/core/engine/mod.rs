@@ -6,8 +6,8 @@
 //! Refuses: a permit for another window, batch, configuration or price (an invariant fell).
 //! Why: each engine's PROOF.md.
 
-#[cfg(test)]
-pub(crate) mod fixture;
+#[cfg(any(test, feature = "fixture"))]
+pub mod fixture;
 pub mod hybrid;
 pub mod lk;
 pub mod noise;

@@ -18,7 +18,7 @@ pub const SECRET_BYTES: usize = 32;
 /// The feed's secret. Whoever has it can undo card hashing and noise.
 ///
 /// ```compile_fail
-/// let secret = tapveil::secret::Secret::from_bytes(&[7; 32]).unwrap();
+/// let secret = tapveil_core::secret::Secret::from_bytes(&[7; 32]).unwrap();
 /// println!("{}", serde_json::to_string(&secret).unwrap());
 /// ```
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]

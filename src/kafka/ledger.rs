@@ -4,13 +4,49 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::book::Book;
-use super::chain::{Chain, ChainFault, Pending, Step};
-use super::record::Genesis;
-use super::{Error, Ledger, Outcome, Refusal, Request, Reservation, Settings};
-use crate::kafka::{self, TransactionError, Transactions, send};
-use crate::model::{Digest, Mac, WindowId};
+use super::{TransactionError, Transactions, send};
+use crate::kafka;
+use crate::ledger::{
+    self, Book, Chain, ChainFault, Genesis, Outcome, Pending, Refusal, Request, Reservation,
+    Settings, Step,
+};
+use crate::model::{Digest, Kind, Mac, WindowId};
 use crate::secret::LedgerKey;
+
+/// Why the ledger topic cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Its records.
+    #[error(transparent)]
+    Ledger(#[from] ledger::Error),
+    /// The brokers fail.
+    #[error("the ledger topic {topic}: {error}")]
+    Kafka {
+        /// Which topic.
+        topic: String,
+        /// What happened.
+        error: kafka::Error,
+    },
+    /// Another worker books now.
+    #[error("the ledger topic {topic}: {what}")]
+    Fenced {
+        /// Which topic.
+        topic: String,
+        /// What happened.
+        what: String,
+    },
+}
+
+impl Error {
+    /// Whose fault it is.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Ledger(error) => error.kind(),
+            Self::Kafka { error, .. } => error.kind(),
+            Self::Fenced { .. } => Kind::External,
+        }
+    }
+}
 
 /// A line that goes into the ledger with the transaction it belongs to.
 pub struct Line(Pending);
@@ -55,7 +91,7 @@ impl TopicLedger {
             && found != settings.feed
         {
             let (found, expected) = (found.to_owned(), settings.feed);
-            return Err(Error::OtherFeed { path: topic, found, expected });
+            return Err(ledger::Error::OtherFeed { path: topic, found, expected }.into());
         }
         Ok(Self { topic, chain, settings, writer })
     }
@@ -118,10 +154,9 @@ impl TopicLedger {
             fenced => Error::Fenced { topic: self.topic.clone(), what: fenced.to_string() },
         })
     }
-}
 
-impl Ledger for TopicLedger {
-    fn reserve(&mut self, request: &Request) -> Result<Outcome, Error> {
+    /// Books a request durably, or refuses it.
+    pub fn reserve(&mut self, request: &Request) -> Result<Outcome, Error> {
         match self.chain.request(request, &self.settings) {
             Step::Decided(outcome) => Ok(outcome),
             Step::Write(pending) => {
@@ -131,18 +166,14 @@ impl Ledger for TopicLedger {
             }
         }
     }
-
-    fn settle(&mut self, reservation: &Reservation, release: &Digest) -> Result<(), Error> {
-        let Some(line) = self.settlement(reservation, release)? else { return Ok(()) };
-        self.append(&line)?;
-        self.written(line)
-    }
 }
 
 fn faulty(topic: &str, fault: ChainFault) -> Error {
     let path = topic.to_owned();
     match fault {
-        ChainFault::OtherSecret => Error::OtherSecret { path },
-        ChainFault::Broken { sequence, what } => Error::Broken { path, sequence, what },
+        ChainFault::OtherSecret => ledger::Error::OtherSecret { path }.into(),
+        ChainFault::Broken { sequence, what } => {
+            ledger::Error::Broken { path, sequence, what }.into()
+        }
     }
 }

@@ -8,7 +8,7 @@ use crate::secret::LedgerKey;
 
 /// A record that is not what was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum ChainFault {
+pub enum ChainFault {
     /// The first record does not fit the secret.
     OtherSecret,
     /// A record is wrong.
@@ -21,7 +21,7 @@ pub(super) enum ChainFault {
 }
 
 /// All records so far: what they say, and the MAC of the last.
-pub(super) struct Chain {
+pub struct Chain {
     key: LedgerKey,
     book: Book,
     head: Mac,
@@ -30,24 +30,24 @@ pub(super) struct Chain {
 }
 
 /// A line that is made but not yet durable. Applied once it is.
-pub(super) struct Pending {
+pub struct Pending {
     record: Record,
     mac: Mac,
     /// The text with its line feed.
-    pub(super) line: String,
+    pub line: String,
     /// The number it will have.
-    pub(super) sequence: u64,
+    pub sequence: u64,
 }
 
 impl Pending {
     /// The MAC the chain has after it.
-    pub(super) fn mac(&self) -> &Mac {
+    pub fn mac(&self) -> &Mac {
         &self.mac
     }
 }
 
 /// What has to be written for a request, if anything.
-pub(super) enum Step {
+pub enum Step {
     /// Nothing: it is decided.
     Decided(Outcome),
     /// This line; then [`Chain::granted`].
@@ -55,26 +55,29 @@ pub(super) enum Step {
 }
 
 impl Chain {
-    pub(super) fn new(key: LedgerKey) -> Self {
+    /// A chain without records.
+    pub fn new(key: LedgerKey) -> Self {
         Self { key, book: Book::default(), head: record::chain_start(), heads: Vec::new() }
     }
 
-    pub(super) fn book(&self) -> &Book {
+    /// What the records say.
+    pub fn book(&self) -> &Book {
         &self.book
     }
 
-    pub(super) fn head(&self) -> &Mac {
+    /// The MAC of the last record.
+    pub fn head(&self) -> &Mac {
         &self.head
     }
 
     /// Whether the first `n` records end with this MAC.
-    pub(super) fn had(&self, n: u64, head: &Mac) -> bool {
+    pub fn had(&self, n: u64, head: &Mac) -> bool {
         let last = usize::try_from(n).ok().and_then(|n| n.checked_sub(1));
         last.and_then(|last| self.heads.get(last)) == Some(head)
     }
 
     /// Takes the next line (without its line feed).
-    pub(super) fn read(&mut self, line: &[u8]) -> Result<(), ChainFault> {
+    pub fn read(&mut self, line: &[u8]) -> Result<(), ChainFault> {
         let sequence = self.book.n_records();
         let broken = |what: String| ChainFault::Broken { sequence, what };
         let (record, mac) = Record::from_line(line, sequence, &self.head, &self.key).map_err(
@@ -93,19 +96,19 @@ impl Chain {
     }
 
     /// The line for a record.
-    pub(super) fn next(&self, record: Record) -> Pending {
+    pub fn next(&self, record: Record) -> Pending {
         let sequence = self.book.n_records();
         let (line, mac) = record.to_line(sequence, &self.head, &self.key);
         Pending { record, mac, line, sequence }
     }
 
     /// The opening line of a new ledger.
-    pub(super) fn open(&self, genesis: Genesis) -> Pending {
+    pub fn open(&self, genesis: Genesis) -> Pending {
         self.next(Record::Genesis(genesis))
     }
 
     /// Takes a line that is durable now.
-    pub(super) fn written(&mut self, pending: Pending) -> Result<(), ChainFault> {
+    pub fn written(&mut self, pending: Pending) -> Result<(), ChainFault> {
         let broken = |what: String| ChainFault::Broken { sequence: pending.sequence, what };
         self.book.apply(&pending.record).map_err(broken)?;
         self.head = pending.mac;
@@ -114,7 +117,7 @@ impl Chain {
     }
 
     /// Why a request would be refused.
-    pub(super) fn refusal(&self, request: &Request, settings: &Settings) -> Option<Refusal> {
+    pub fn refusal(&self, request: &Request, settings: &Settings) -> Option<Refusal> {
         match self.book.decide(request, settings) {
             Verdict::Refuse(refusal) => Some(refusal),
             Verdict::Known(..) | Verdict::Pay => None,
@@ -122,7 +125,7 @@ impl Chain {
     }
 
     /// Decides about a request; what is new must be written first.
-    pub(super) fn request(&self, request: &Request, settings: &Settings) -> Step {
+    pub fn request(&self, request: &Request, settings: &Settings) -> Step {
         match self.book.decide(request, settings) {
             Verdict::Known(reservation, before) => {
                 Step::Decided(Outcome::Granted { permit: Permit { reservation }, before })
@@ -133,11 +136,7 @@ impl Chain {
     }
 
     /// The permit for a request whose Reserved line is durable now (L-1).
-    pub(super) fn granted(
-        &mut self,
-        pending: Pending,
-        request: &Request,
-    ) -> Result<Outcome, ChainFault> {
+    pub fn granted(&mut self, pending: Pending, request: &Request) -> Result<Outcome, ChainFault> {
         let sequence = pending.sequence;
         self.written(pending)?;
         let permit = Permit { reservation: Reservation::of(sequence, request) };
@@ -145,7 +144,7 @@ impl Chain {
     }
 
     /// The line that settles a reservation; `None` if it is settled with this digest already.
-    pub(super) fn settlement(
+    pub fn settlement(
         &self,
         reservation: &Reservation,
         release: &Digest,
