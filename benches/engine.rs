@@ -11,7 +11,7 @@
 )]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -22,14 +22,13 @@ use opendp::traits::samplers::sample_discrete_laplace;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use tapveil::city::{City, Preset};
-use tapveil::engine::Engine;
 use tapveil::engine::hybrid::{self, Groups, Hybrid};
 use tapveil::engine::noise::{DiscreteLaplace, Scale};
 use tapveil::engine::safepath::{self, Allocation, SafePath};
 use tapveil::engine::seqpt::SeqPt;
 use tapveil::engine::tree::{Basics, Places, Shape, Threshold, Times};
+use tapveil::engine::{Engine, fixture};
 use tapveil::ingest::{Decoder, Fields, Format};
-use tapveil::ledger::{Journal, Ledger, Outcome, Repeat, Request};
 use tapveil::model::{Calendar, Digest, Doublet, Input, MicroEpsilon, StationIx, Stations, Window};
 use tapveil::passenger::{CardKey, Tap};
 use tapveil::seal::SealedWindow;
@@ -90,7 +89,7 @@ fn doublets(cards: Option<u64>, calendar: &Calendar) {
     for (name, allocation) in [("paper", Allocation::Paper), ("even", Allocation::Even)] {
         for height in [4, 12] {
             let engine = safepath(&stations, allocation, height, n_slots);
-            let took = best(|| release(&engine, &sealed, calendar).0);
+            let took = best(|| release(&engine, &sealed).0);
             let ratio = took.as_secs_f64() / sort.as_secs_f64();
             println!(
                 "safepath, height {height:>2}, {name:<5} allocation {:>8.1} ms   {ratio:.2} x the sort",
@@ -115,7 +114,7 @@ fn sequences(name: &str, cards: Option<u64>, calendar: &Calendar) {
     let engine = hybrid(&stations);
     let mut n_rows = 0;
     let took = best(|| {
-        let (took, rows) = release(&engine, &sealed, calendar);
+        let (took, rows) = release(&engine, &sealed);
         n_rows = rows;
         took
     });
@@ -151,7 +150,7 @@ fn memory(name: &str, n_taps: u64, cards: Option<u64>, calendar: &Calendar) {
     // Writing 5 there makes the kernel forget the peak so far.
     std::fs::write("/proc/self/clear_refs", "5").ok();
     let before = resident("VmRSS:");
-    release(&engine, &sealed, calendar);
+    release(&engine, &sealed);
     let more = resident("VmHWM:") - before;
     println!(
         "hybrid's peak beside the window       {:>8.1} MB   {:.2} x the window of {:.1} MB",
@@ -190,11 +189,11 @@ fn small_universe(n_cards: u64, calendar: &Calendar) {
     let tree = safepath(&stations, Allocation::Even, 5, 24);
     let mut n_rows = 0;
     let seqpt = best(|| {
-        let (took, rows) = release(&baseline, &sealed, &day);
+        let (took, rows) = release(&baseline, &sealed);
         n_rows = rows;
         took
     });
-    let safepath = best(|| release(&tree, &sealed, &day).0);
+    let safepath = best(|| release(&tree, &sealed).0);
     println!(
         "seqpt {:.1} ms ({n_rows} rows), safepath {:.1} ms: {:.0} x (the paper: 2,400 x)",
         millis(seqpt),
@@ -322,7 +321,6 @@ fn basics(stations: &Arc<Stations>, height: u32, max_length: u32) -> Basics {
         max_nodes: 50_000_000,
         max_length: NonZeroU32::new(max_length).unwrap(),
         stations: stations.clone(),
-        threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
     }
 }
 
@@ -354,29 +352,9 @@ fn hybrid(stations: &Arc<Stations>) -> Hybrid {
     Hybrid::new(settings).unwrap()
 }
 
-/// One release under a permit of a real ledger; the time is the engine's alone.
-fn release(engine: &dyn Engine, sealed: &SealedWindow, calendar: &Calendar) -> (Duration, usize) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("ledger");
-    let key = Secret::from_bytes(&[1; 32]).unwrap().ledger_key();
-    Journal::create(&path, &key, sealed.window().start()).unwrap();
-    let settings = tapveil::ledger::Settings {
-        feed: "bench".to_owned(),
-        calendar: calendar.clone(),
-        lifetime: None,
-        horizon: None,
-        repeat: Repeat::Refuse,
-    };
-    let mut ledger = Journal::open(&path, &key, settings).unwrap();
-    let request = Request {
-        window: sealed.window().clone(),
-        batch: *sealed.mac(),
-        configuration: Digest::of(b"bench"),
-        cost: engine.price(),
-    };
-    let Outcome::Granted { permit, .. } = ledger.reserve(&request).unwrap() else {
-        panic!("an empty ledger refuses nothing");
-    };
+/// One release under a permit that no ledger booked; the time is the engine's alone.
+fn release(engine: &dyn Engine, sealed: &SealedWindow) -> (Duration, usize) {
+    let permit = fixture::permit(engine, sealed, Digest::of(b"bench"));
     let start = Instant::now();
     let release = engine.sanitize(sealed, permit, &NoiseKey::for_test(1)).unwrap();
     let took = start.elapsed();

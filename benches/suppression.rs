@@ -18,8 +18,7 @@ use jiff::tz::TimeZone;
 use tapveil::city::{City, Preset};
 use tapveil::engine::lk::{Flowgraph, Lk, Score, Settings, Weights};
 use tapveil::engine::projection::{self, Projection, Study};
-use tapveil::engine::{Engine, Release};
-use tapveil::ledger::{Journal, Ledger, Outcome, Repeat, Request};
+use tapveil::engine::{Engine, Release, fixture};
 use tapveil::model::{Calendar, Digest, Input, Portion, StationIx, Stations};
 use tapveil::passenger::{CardKey, Tap};
 use tapveil::seal::SealedWindow;
@@ -90,32 +89,12 @@ fn lk_engine(stations: &Arc<Stations>, k: u32) -> Lk {
     .unwrap()
 }
 
-/// One release under a permit of a real ledger; the time is the engine's alone, with its own checks.
-fn release(engine: &dyn Engine, sealed: &SealedWindow, calendar: &Calendar) -> (Release, Duration) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("ledger");
-    let key = Secret::from_bytes(&[1; 32]).unwrap().ledger_key();
-    Journal::create(&path, &key, sealed.window().start()).unwrap();
-    let settings = tapveil::ledger::Settings {
-        feed: "bench".to_owned(),
-        calendar: calendar.clone(),
-        lifetime: None,
-        horizon: None,
-        repeat: Repeat::Refuse,
-    };
-    let mut ledger = Journal::open(&path, &key, settings).unwrap();
-    let request = Request {
-        window: sealed.window().clone(),
-        batch: *sealed.mac(),
-        configuration: Digest::of(b"bench"),
-        cost: engine.price(),
-    };
+/// One release under a permit that no ledger booked; the time is the engine's alone, with its own checks.
+fn release(engine: &dyn Engine, sealed: &SealedWindow) -> (Release, Duration) {
     let start = Instant::now();
     engine.admits(sealed).unwrap();
     let admitted = start.elapsed();
-    let Outcome::Granted { permit, .. } = ledger.reserve(&request).unwrap() else {
-        panic!("an empty ledger refuses nothing");
-    };
+    let permit = fixture::permit(engine, sealed, Digest::of(b"bench"));
     let start = Instant::now();
     let release = engine.sanitize(sealed, permit, &NoiseKey::for_test(1)).unwrap();
     (release, admitted + start.elapsed())
@@ -128,9 +107,9 @@ fn kept(release: &Release) -> (u64, u64) {
 }
 
 fn lk(preset: Preset, most: Option<u64>, all_k: &[u32]) {
-    let (stations, calendar, sealed) = city(preset, most);
+    let (stations, _, sealed) = city(preset, most);
     for &k in all_k {
-        let (release, took) = release(&lk_engine(&stations, k), &sealed, &calendar);
+        let (release, took) = release(&lk_engine(&stations, k), &sealed);
         let (cards, doublets) = kept(&release);
         println!(
             "lk, {}, L = 3, K = {k:>3}          {:>8.1} ms   {cards} cards, {doublets} doublets left",
@@ -145,8 +124,8 @@ fn growth(most: Option<u64>) {
     let full = most.unwrap_or(514_213).min(514_213);
     let mut before = None;
     for cards in [full / 4, full / 2, full] {
-        let (stations, calendar, sealed) = city(Preset::Stm514k, Some(cards.max(1)));
-        let (_, took) = release(&lk_engine(&stations, 50), &sealed, &calendar);
+        let (stations, _, sealed) = city(Preset::Stm514k, Some(cards.max(1)));
+        let (_, took) = release(&lk_engine(&stations, 50), &sealed);
         let ratio = before.map(|before: Duration| took.as_secs_f64() / before.as_secs_f64());
         println!(
             "lk, {cards:>7} cards of stm514k, K = 50   {:>8.1} ms   {:.2} x half as many",
@@ -277,8 +256,8 @@ fn projection(most: Option<u64>) {
         );
     }
     let cards = most.unwrap_or(10_000).min(10_000);
-    let (engine, sealed, calendar) = baskets(cards);
-    let (release, took) = release(&engine, &sealed, &calendar);
+    let (engine, sealed, _) = baskets(cards);
+    let (release, took) = release(&engine, &sealed);
     let (left, places) = kept(&release);
     println!(
         "projection, {cards:>5} trajectories     {:>8.1} ms   {left} trajectories, {places} places left",

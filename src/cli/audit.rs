@@ -1,7 +1,6 @@
 //! `tapveil audit`: tries to break the engines' guarantee.
 
 use std::cell::Cell;
-use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
@@ -31,11 +30,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             "--engine {name:?} promises no differential privacy that could be audited; use one of {known}"
         )));
     }
-    let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let engine = arguments.engine.as_deref();
     let progress = Progress::new(audit::n_steps(engine) as u64, "", arguments.json);
     let n_begun = Cell::new(0);
-    let report = audit::audit(engine, Effort::usual(threads), &|what| {
+    let report = audit::audit(engine, Effort::usual(), &|what| {
         progress.say(what);
         progress.at(n_begun.replace(n_begun.get() + 1));
     });

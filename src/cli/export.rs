@@ -8,8 +8,9 @@ use std::time::Duration;
 use super::failure::say;
 use super::sending::connected;
 use super::{ConfigArgument, Failure};
+use crate::kafka::HEADER;
 use crate::kafka::{Received, read_committed};
-use crate::publish::topic::{HEADER, RecordKind, TopicRecord, rebuild};
+use crate::publish::topic::{RecordKind, TopicRecord, rebuild};
 use crate::publish::write_rebuilt;
 
 #[derive(clap::Args)]

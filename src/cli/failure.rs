@@ -55,9 +55,6 @@ failure_from!(
     crate::publish::Error
 );
 
-#[cfg(feature = "kafka")]
-failure_from!(crate::kafka::ledger::Error);
-
 /// Prints a line, and takes a reader that went away (a closed pipe) for the end of the work.
 pub(super) fn say(text: &str) {
     use std::io::Write;

@@ -7,8 +7,6 @@ use serde_json::{Value, json};
 use super::failure::say;
 use super::{ConfigArgument, Failure};
 use crate::config;
-#[cfg(feature = "kafka")]
-use crate::kafka::ledger::TopicLedger;
 use crate::ledger::{Book, Entry, Journal, Tail};
 
 #[derive(clap::Args)]
@@ -71,9 +69,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 fn topic_book(config: &ConfigArgument) -> Result<Book, Failure> {
     let settings = config::load(&config.config)?;
     let kafka = settings.required_kafka(&config.config)?;
-    let key = settings.secret.ledger_key();
-    let ledger = TopicLedger::read(kafka, &key, settings.budget.clone(), None)?;
-    Ok(ledger.book().clone())
+    Ok(crate::pipeline::run::topic_book(&settings, kafka)?)
 }
 
 #[cfg(not(feature = "kafka"))]

@@ -1,7 +1,7 @@
 //! The checks of `[engine]` for engines that grow noisy trees: parameters, taxonomies, growth.
 
 use std::collections::BTreeSet;
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use toml::Value;
@@ -111,7 +111,6 @@ fn basics(
         max_nodes: u64::try_from(max_nodes?).ok()?,
         max_length: max_length?,
         stations: stations?.clone(),
-        threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
     })
 }
 

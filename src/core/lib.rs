@@ -18,3 +18,4 @@ pub mod ledger;
 pub mod recheck;
 pub mod engine;
 pub mod audit;
+pub mod protocol;

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
-use std::num::NonZeroUsize;
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::mpsc::{Receiver, sync_channel};
+
+use rayon::iter::{ParallelBridge, ParallelIterator};
 
 use super::{Decoder, Error, Format, RECORD_BYTES_MAX, Settings};
 use crate::metrics::Board;
@@ -32,7 +31,6 @@ pub fn read_file(
     path: &Path,
     settings: &Settings,
     gate: &Gate,
-    threads: NonZeroUsize,
     board: &Board,
 ) -> Result<Harvest, Error> {
     let name = path.display().to_string();
@@ -62,8 +60,7 @@ pub fn read_file(
             })
         }
     };
-    let decoders = (0..threads.get()).map(|_| decoder()).collect::<Result<Vec<_>, _>>()?;
-    let gathered = decode_blocks(&mut lines, decoders, gate, board).map_err(failed)?;
+    let gathered = decode_blocks(&mut lines, decoder, failed, gate, board)?;
     for _ in 0..lines.too_long {
         counts.reject(Reject::TooLong);
     }
@@ -84,57 +81,46 @@ struct Gathered {
     counts: Counts,
 }
 
-/// One thread reads, the others decode; a short queue keeps the reader from running ahead.
+/// Blocks are read one after the other and decoded on every core. Which core decodes which block does not matter: a window
+/// has one canonical order.
 fn decode_blocks(
     lines: &mut Lines,
-    decoders: Vec<Decoder>,
+    decoder: impl Fn() -> Result<Decoder, Error> + Sync,
+    failed: impl Fn(io::Error) -> Error + Sync,
     gate: &Gate,
     board: &Board,
-) -> io::Result<Vec<Gathered>> {
-    let (sender, receiver) = sync_channel::<Vec<u8>>(2 * decoders.len());
-    let receiver = Mutex::new(receiver);
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = decoders
-            .into_iter()
-            .map(|decoder| scope.spawn(|| work(decoder, &receiver, gate, board)))
-            .collect();
-        let read = (|| {
-            while let Some(block) = lines.block()? {
-                board.read(block.len() as u64);
-                if sender.send(block).is_err() {
-                    break;
-                }
-            }
-            Ok(())
-        })();
-        drop(sender);
-        let gathered = workers
-            .into_iter()
-            .map(|worker| worker.join().expect("I-4: a worker that panics stops the release"))
-            .collect();
-        read.map(|()| gathered)
-    })
+) -> Result<Vec<Gathered>, Error> {
+    // Before any block: a header without its columns is a complaint even if nothing follows it.
+    decoder()?;
+    let begin = || Ok::<_, Error>((decoder()?, Gathered::default()));
+    let next = |worker: Result<(Decoder, Gathered), Error>, block: io::Result<Vec<u8>>| {
+        let (mut decoder, mut gathered) = worker?;
+        decode(&block.map_err(&failed)?, &mut decoder, gate, board, &mut gathered);
+        Ok((decoder, gathered))
+    };
+    std::iter::from_fn(|| lines.block().transpose())
+        .inspect(|block| board.read(block.as_ref().map_or(0, Vec::len) as u64))
+        .par_bridge()
+        .fold(begin, next)
+        .map(|worker| worker.map(|(_, gathered)| gathered))
+        .collect()
 }
 
-fn work(
-    mut decoder: Decoder,
-    blocks: &Mutex<Receiver<Vec<u8>>>,
+fn decode(
+    block: &[u8],
+    decoder: &mut Decoder,
     gate: &Gate,
     board: &Board,
-) -> Gathered {
-    let mut gathered = Gathered::default();
-    loop {
-        let block = blocks.lock().expect("no worker panics while it waits").recv();
-        let Ok(block) = block else { return gathered };
-        let before = gathered.counts.clone();
-        for line in block.split(|&byte| byte == b'\n') {
-            if !matches!(line, b"" | b"\r") {
-                take(&mut decoder, line, gate, &mut gathered);
-            }
+    gathered: &mut Gathered,
+) {
+    let before = gathered.counts.clone();
+    for line in block.split(|&byte| byte == b'\n') {
+        if !matches!(line, b"" | b"\r") {
+            take(decoder, line, gate, gathered);
         }
-        let new = gathered.counts.taps - before.taps;
-        board.add(PARTITION, new, gathered.counts.n_rejects() - before.n_rejects());
     }
+    let new = gathered.counts.taps - before.taps;
+    board.add(PARTITION, new, gathered.counts.n_rejects() - before.n_rejects());
 }
 
 fn take(decoder: &mut Decoder, line: &[u8], gate: &Gate, gathered: &mut Gathered) {

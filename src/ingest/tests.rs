@@ -1,6 +1,5 @@
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,6 +8,7 @@ use jiff::tz::TimeZone;
 use proptest::prelude::*;
 
 use super::*;
+use crate::engine::fixture::with_threads;
 use crate::metrics::Board;
 use crate::model::{Calendar, Counts, Reject, Stations, WindowId};
 use crate::passenger::Stamp;
@@ -43,8 +43,7 @@ fn put(bytes: &[u8]) -> tempfile::NamedTempFile {
 }
 
 fn try_read(path: &Path, format: Format, threads: usize) -> Result<Harvest, Error> {
-    let threads = NonZeroUsize::new(threads).unwrap();
-    read_file(path, &settings(format), &gate(), threads, &Board::default())
+    with_threads(threads, || read_file(path, &settings(format), &gate(), &Board::default()))
 }
 
 fn read(bytes: &[u8], format: Format) -> Harvest {
@@ -218,8 +217,7 @@ fn taps_outside_the_range_are_counted_as_such() {
     let settings = settings(Format::Csv);
     let first = settings.calendar.window_at("2015-11-09T07:00:00Z".parse().unwrap()).unwrap().id();
     let gate = Gate { range: Some(first..WindowId::new(first.number() + 1)), ..gate() };
-    let threads = NonZeroUsize::MIN;
-    let harvest = read_file(file.path(), &settings, &gate, threads, &Board::default()).unwrap();
+    let harvest = read_file(file.path(), &settings, &gate, &Board::default()).unwrap();
     assert_eq!(tally(&harvest.counts), (1, vec![("outside_range", 1)]));
 }
 

@@ -80,7 +80,13 @@ impl Settings {
             ("isolation.level", isolation),
             ("enable.partition.eof", "true"),
         ];
-        self.layered(&[("fetch.queue.backoff.ms", "1"), ("statistics.interval.ms", "0")], &fixed)
+        let usual = [
+            ("fetch.queue.backoff.ms", "1"),
+            // The end of a topic is answered at once, not after the default of half a second.
+            ("fetch.wait.max.ms", "10"),
+            ("statistics.interval.ms", "0"),
+        ];
+        self.layered(&usual, &fixed)
     }
 
     /// A producer whose records appear with its positions, or not at all.

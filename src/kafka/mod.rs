@@ -11,7 +11,13 @@ mod admin;
 #[cfg(feature = "kafka")]
 mod client;
 #[cfg(feature = "kafka")]
+mod crash;
+#[cfg(feature = "kafka")]
+mod epoch;
+#[cfg(feature = "kafka")]
 mod feeder;
+#[cfg(feature = "kafka")]
+mod group;
 #[cfg(feature = "kafka")]
 mod in_process;
 #[cfg(feature = "kafka")]
@@ -29,11 +35,13 @@ mod watcher;
 #[cfg(feature = "kafka")]
 pub use self::{
     client::{Load, connect},
+    crash::crash_point,
     feeder::{Feeder, Options as FeedOptions, Outgoing},
+    group::{Changes, Group, News},
     in_process::InProcess,
-    reader::{Received, is_passing, read_committed},
+    reader::{Received, ask_again, is_passing, read_committed},
     topics::Warning,
-    transaction::{Inside, TransactionError, Transactions, send},
+    transaction::{HEADER, Membership, Transactions},
     watcher::{Watcher, explain, explain_on},
 };
 pub use settings::{HAS_TLS, Property, Protocol, Settings, TLS_BUILD, Topics};
@@ -68,6 +76,21 @@ pub enum Error {
     /// A topic is not there, or not for this user.
     #[error("{0}")]
     NoTopic(String),
+    /// Records are gone that were not read.
+    #[error(
+        "records of {topic} are gone that were never read (retention too short, or the topic was made anew); \
+         taps are lost. Decide where to go on by committing positions for the group, then start again"
+    )]
+    Vanished {
+        /// The topic.
+        topic: String,
+    },
+    /// A topic that was there is not any more.
+    #[error("the topic {topic} does not exist any more, or a partition of it; taps may be lost")]
+    TopicGone {
+        /// The topic.
+        topic: String,
+    },
     /// Something took longer than it may.
     #[error("{0}")]
     TooLate(String),
@@ -86,9 +109,12 @@ impl Error {
     /// Whose fault it is.
     pub fn kind(&self) -> Kind {
         match self {
-            Self::Unreachable { .. } | Self::Failed(_) | Self::NoTopic(_) | Self::TooLate(_) => {
-                Kind::External
-            }
+            Self::Unreachable { .. }
+            | Self::Failed(_)
+            | Self::NoTopic(_)
+            | Self::Vanished { .. }
+            | Self::TopicGone { .. }
+            | Self::TooLate(_) => Kind::External,
             Self::Settings(_) | Self::Topics { .. } => Kind::Config,
         }
     }

@@ -107,3 +107,32 @@ pub fn is_passing(error: &KafkaError) -> bool {
         )
     )
 }
+
+/// Asks until an answer comes that says something, at most for `within`: a broker that dies takes the question with it, and whoever
+/// leads in its place answers the next.
+pub fn ask_again<T>(
+    within: Duration,
+    mut ask: impl FnMut() -> Result<T, KafkaError>,
+) -> Result<T, KafkaError> {
+    use rdkafka::error::RDKafkaErrorCode::{
+        BrokerDestroy, DestroyBroker, LeaderNotAvailable, NotLeaderForPartition,
+    };
+    let began = Instant::now();
+    loop {
+        let answer = ask();
+        let is_moving = answer.as_ref().is_err_and(|error| {
+            let code = error.rdkafka_error_code();
+            is_passing(error)
+                || matches!(
+                    code,
+                    Some(
+                        BrokerDestroy | DestroyBroker | LeaderNotAvailable | NotLeaderForPartition
+                    )
+                )
+        });
+        if !is_moving || began.elapsed() > within {
+            return answer;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}

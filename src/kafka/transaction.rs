@@ -1,214 +1,271 @@
-//! Transactions: everything in one appears together, or never.
+//! Transactions: everything in one appears together, or never. Executes the calls that the protocol lists, in their order.
 //!
-//! An abortable error is answered by aborting and doing the same transaction again on the same producer. A fatal one means that
-//! another process has taken over: whoever meets it drops everything and starts over with a new assignment.
+//! Every transaction has a producer epoch of its own (decision 0007): whatever the network still carries of an earlier one,
+//! the brokers refuse. librdkafka initialises a producer once, so a new epoch is a new producer; it is opened in the
+//! background right after the transaction before has ended, and used only for the next one.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use rdkafka::consumer::ConsumerGroupMetadata;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
+use rdkafka::{Offset, TopicPartitionList};
 
-use super::{Error, Load, Settings, Watcher, explain};
+use super::crash::crash_point;
+use super::epoch::{Epoch, Stopped};
+use super::{Error, Load, Settings, Watcher};
+use crate::protocol::{Call, Ended, OutRecord, Position, Topic, Transaction};
 
-/// How long one call of a transaction may take.
-const CALL: Duration = Duration::from_secs(30);
-/// How long the same transaction is tried before the brokers count as gone.
+/// How long transactions may fail, one after the other, before the brokers count as gone.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// How long positions and the flush before them may take.
+const ANSWER: Duration = Duration::from_secs(20);
 
-/// Why a transaction did not happen.
-#[derive(Debug, thiserror::Error)]
-pub enum TransactionError {
-    /// Another process with the same name has taken over.
-    #[error("another worker has taken over: {0}")]
-    Fenced(String),
-    /// What the transaction was about is not ours any more; it was aborted.
-    #[error("partitions were lost before the commit")]
-    Lost,
-    /// The brokers fail.
-    #[error(transparent)]
-    Failed(#[from] Error),
+/// The header that says what a record of a release is.
+pub const HEADER: &str = "tapveil-kind";
+
+/// What a transaction must know of the worker's group, at the moment it asks.
+pub trait Membership {
+    /// The topic whose positions are committed.
+    fn topic(&self) -> &str;
+
+    /// The group's metadata as it is now.
+    fn metadata(&self) -> Option<ConsumerGroupMetadata>;
+
+    /// Whether all these partitions are this worker's.
+    fn owns(&self, positions: &[Position]) -> bool;
 }
 
-/// What the work inside a transaction says.
-#[derive(Debug)]
-pub enum Inside {
-    /// librdkafka failed; the transaction is tried again or given up, by the error's own word.
-    Kafka(KafkaError),
-    /// The work found that it is not ours any more.
-    Lost,
-}
-
-impl From<KafkaError> for Inside {
-    fn from(error: KafkaError) -> Self {
-        Self::Kafka(error)
-    }
-}
-
-/// A transactional producer that has fenced every earlier one of its name.
+/// The right to use a transactional id; whoever had it before is fenced.
 pub struct Transactions {
-    producer: BaseProducer<Watcher>,
-    watcher: Watcher,
+    settings: Settings,
+    id: String,
+    load: Load,
+    /// Its name in crash points.
+    role: &'static str,
+    next: Mutex<Next>,
+    /// False once nobody wants a new epoch any more: one that came later would fence the successor.
+    is_wanted: Arc<AtomicBool>,
+    failing_since: Mutex<Option<Instant>>,
+}
+
+/// The producer of the next transaction.
+enum Next {
+    Ready(Epoch),
+    Opening(JoinHandle<Result<Epoch, Error>>),
+    None,
 }
 
 impl Transactions {
-    /// Opens the producer; earlier ones with this id are fenced and their open transactions aborted.
+    /// Opens a producer; earlier ones with this id are fenced and their open transactions aborted.
     pub fn open(
         settings: &Settings,
-        transactional_id: &str,
+        id: &str,
         load: Load,
-    ) -> Result<Self, TransactionError> {
-        let watcher = Watcher::default();
-        let producer: BaseProducer<Watcher> = settings
-            .transactional_producer(transactional_id, load)
-            .create_with_context(watcher.clone())
-            .map_err(|error| explain(&watcher, error))?;
-        let began = Instant::now();
-        loop {
-            match producer.init_transactions(CALL) {
-                Ok(()) => return Ok(Self { producer, watcher }),
-                Err(error)
-                    if is_retriable(&error) && began.elapsed() < settings.connect_timeout =>
-                {
-                    std::thread::sleep(Duration::from_millis(200));
-                }
-                Err(error) => return Err(explain(&watcher, error).into()),
-            }
-        }
-    }
-
-    /// The producer, for the work inside.
-    pub fn producer(&self) -> &BaseProducer<Watcher> {
-        &self.producer
-    }
-
-    /// Does the work in one transaction, again and again until it is committed or cannot be. `between` is called
-    /// between tries, so that a consumer can keep polling.
-    pub fn run(
-        &self,
-        work: &mut dyn FnMut(&BaseProducer<Watcher>) -> Result<(), Inside>,
-        between: &mut dyn FnMut(),
-    ) -> Result<(), TransactionError> {
-        let is_done = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            // Reports of delivery are served while there is something to deliver. A thread that always waits for them
-            // would cost an idle service more than everything else.
-            scope.spawn(|| {
-                while !is_done.load(Ordering::Acquire) {
-                    self.producer.poll(Duration::from_millis(5));
-                }
-            });
-            let _ends = Ends(&is_done);
-            self.until_decided(work, between)
+        role: &'static str,
+    ) -> Result<Self, Error> {
+        let first = Epoch::open(settings, id, load, &AtomicBool::new(true))?;
+        Ok(Self {
+            settings: settings.clone(),
+            id: id.to_owned(),
+            load,
+            role,
+            next: Mutex::new(Next::Ready(first)),
+            is_wanted: Arc::new(AtomicBool::new(true)),
+            failing_since: Mutex::new(None),
         })
     }
 
-    fn until_decided(
+    /// Executes a transaction. `ledger_length` tells how many committed records the ledger has now.
+    pub fn execute(
         &self,
-        work: &mut dyn FnMut(&BaseProducer<Watcher>) -> Result<(), Inside>,
-        between: &mut dyn FnMut(),
-    ) -> Result<(), TransactionError> {
-        let began = Instant::now();
-        let mut pause = Duration::from_millis(50);
-        loop {
-            let error = match self.once(work) {
-                Ok(()) => return Ok(()),
-                Err(Inside::Lost) => {
-                    self.abort()?;
-                    return Err(TransactionError::Lost);
+        transaction: &Transaction,
+        group: &dyn Membership,
+        ledger_length: &dyn Fn() -> Result<u64, Error>,
+    ) -> Result<Ended, Error> {
+        let calls: Vec<Call<'_>> = transaction.calls().collect();
+        let n_before = calls.iter().take_while(|call| **call != Call::NewEpoch).count();
+        // What comes before the epoch needs no producer.
+        let (before, after) = calls.split_at(n_before);
+        let is_lost = |call: &Call<'_>| matches!(call, Call::CheckOwnership(at) if !group.owns(at));
+        if before.iter().any(is_lost) {
+            return Ok(Ended::Lost);
+        }
+        let epoch = self.new_epoch()?;
+        let surroundings = Surroundings { transactions: self, group, ledger_length };
+        let ended = epoch.spend(&mut |producer| surroundings.make_calls(after, producer));
+        // Only an end that shows that the name is still ours is followed by a new epoch at once: whoever was replaced would
+        // fence the successor.
+        if matches!(ended, Ok(Ended::Committed) | Err(_)) {
+            self.prepare(epoch);
+        }
+        self.is_patient(ended)
+    }
+
+    fn new_epoch(&self) -> Result<Epoch, Error> {
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        match std::mem::replace(&mut *next, Next::None) {
+            Next::Ready(epoch) => Ok(epoch),
+            Next::Opening(opening) => {
+                let opened = opening.join().expect("R-7: a thread that panics stops the service");
+                // Without one then, ask again now.
+                opened.or_else(|_| self.opened())
+            }
+            Next::None => self.opened(),
+        }
+    }
+
+    fn opened(&self) -> Result<Epoch, Error> {
+        Epoch::open(&self.settings, &self.id, self.load, &self.is_wanted)
+    }
+
+    /// Makes sure that the next transaction has an epoch that nothing was sent in yet.
+    pub fn fence(&self) -> Result<(), Error> {
+        let epoch = self.new_epoch()?;
+        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = Next::Ready(epoch);
+        Ok(())
+    }
+
+    /// Opens the next producer in the background; the old one ends there, too.
+    fn prepare(&self, spent: Epoch) {
+        let (settings, id, load) = (self.settings.clone(), self.id.clone(), self.load);
+        let is_wanted = self.is_wanted.clone();
+        let opening = std::thread::spawn(move || {
+            let opened = Epoch::open(&settings, &id, load, &is_wanted);
+            drop(spent);
+            opened
+        });
+        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = Next::Opening(opening);
+    }
+
+    /// The same transaction is tried again for a while; brokers that refuse everything for longer are gone.
+    fn is_patient(&self, ended: Result<Ended, Error>) -> Result<Ended, Error> {
+        let mut failing = self.failing_since.lock().unwrap_or_else(PoisonError::into_inner);
+        match ended {
+            Err(error) => {
+                let since = *failing.get_or_insert_with(Instant::now);
+                match since.elapsed() < PATIENCE {
+                    true => Ok(Ended::Aborted),
+                    false => Err(error),
                 }
-                Err(Inside::Kafka(error)) => error,
-            };
-            self.give_up_if_fatal(&error)?;
-            self.abort()?;
-            if is_group_moving(&error) {
-                return Err(TransactionError::Lost);
             }
-            if began.elapsed() > PATIENCE {
-                return Err(explain(&self.watcher, error).into());
-            }
-            between();
-            std::thread::sleep(pause);
-            pause = (pause * 2).min(Duration::from_secs(2));
-        }
-    }
-
-    fn once(
-        &self,
-        work: &mut dyn FnMut(&BaseProducer<Watcher>) -> Result<(), Inside>,
-    ) -> Result<(), Inside> {
-        self.producer.begin_transaction()?;
-        work(&self.producer)?;
-        // A commit that timed out may be asked again: the answer to the first is the answer to the second.
-        let began = Instant::now();
-        loop {
-            match self.producer.commit_transaction(CALL) {
-                Err(error) if is_retriable(&error) && began.elapsed() < PATIENCE => {}
-                done => return Ok(done?),
+            Ok(ended) => {
+                *failing = None;
+                Ok(ended)
             }
         }
     }
 
-    fn abort(&self) -> Result<(), TransactionError> {
-        let began = Instant::now();
-        loop {
-            match self.producer.abort_transaction(CALL) {
-                Ok(()) => return Ok(()),
-                Err(error) if is_retriable(&error) && began.elapsed() < PATIENCE => {}
-                Err(error) => {
-                    self.give_up_if_fatal(&error)?;
-                    // Nothing was begun: begin_transaction itself failed.
-                    if error.rdkafka_error_code() == Some(RDKafkaErrorCode::State) {
-                        return Ok(());
-                    }
-                    return Err(explain(&self.watcher, error).into());
-                }
-            }
-        }
-    }
-
-    fn give_up_if_fatal(&self, error: &KafkaError) -> Result<(), TransactionError> {
-        let fatal = self.producer.client().fatal_error();
-        let fenced = matches!(
-            error.rdkafka_error_code(),
-            Some(
-                RDKafkaErrorCode::Fenced
-                    | RDKafkaErrorCode::ProducerFenced
-                    | RDKafkaErrorCode::InvalidProducerEpoch
-                    | RDKafkaErrorCode::Fatal
-            )
-        );
-        match fatal {
-            Some((_, reason)) => Err(TransactionError::Fenced(reason)),
-            None if fenced => Err(TransactionError::Fenced(error.to_string())),
-            None => Ok(()),
+    fn topic(&self, topic: Topic) -> &str {
+        let topics = &self.settings.topics;
+        match topic {
+            Topic::Segments => &topics.segments,
+            Topic::Rejects => &topics.rejects,
+            Topic::Ledger => &topics.ledger,
+            Topic::Releases => &topics.releases,
         }
     }
 }
 
-/// Says that it is over, also when a panic passes by.
-struct Ends<'a>(&'a AtomicBool);
-
-impl Drop for Ends<'_> {
+impl Drop for Transactions {
     fn drop(&mut self) {
-        self.0.store(true, Ordering::Release);
+        self.is_wanted.store(false, Ordering::Release);
+        let next = std::mem::replace(
+            self.next.get_mut().unwrap_or_else(PoisonError::into_inner),
+            Next::None,
+        );
+        if let Next::Opening(opening) = next {
+            // Whatever it opened ends here; an error is nobody's any more.
+            opening.join().ok();
+        }
+    }
+}
+
+/// What the calls of one transaction act on.
+struct Surroundings<'a> {
+    transactions: &'a Transactions,
+    group: &'a dyn Membership,
+    ledger_length: &'a dyn Fn() -> Result<u64, Error>,
+}
+
+impl Surroundings<'_> {
+    /// Everything up to the commit.
+    fn make_calls(
+        &self,
+        calls: &[Call<'_>],
+        producer: &BaseProducer<Watcher>,
+    ) -> Result<(), Stopped> {
+        let role = self.transactions.role;
+        let mut membership = None;
+        for call in calls {
+            match *call {
+                Call::NewEpoch | Call::Commit => {}
+                Call::Begin => producer.begin_transaction()?,
+                Call::CheckLedger(expected) => {
+                    // If nobody can tell, it is not ours: starting over reads the ledger again, and says what is wrong.
+                    if (self.ledger_length)().ok() != Some(expected) {
+                        return Err(Stopped::Lost);
+                    }
+                }
+                Call::Send(record) => {
+                    send(producer, self.transactions.topic(record.topic), record)?;
+                    crash_point(role, name_of(record.topic));
+                }
+                Call::FreshMembership => {
+                    // What cannot be written is known before the positions are sent.
+                    producer.flush(ANSWER)?;
+                    membership = Some(self.group.metadata().ok_or(Stopped::Lost)?);
+                }
+                Call::CheckOwnership(positions) => {
+                    if !self.group.owns(positions) {
+                        return Err(Stopped::Lost);
+                    }
+                }
+                Call::SendPositions(positions) => {
+                    let metadata = membership.as_ref().ok_or(Stopped::Lost)?;
+                    producer.send_offsets_to_transaction(
+                        &self.list(positions)?,
+                        metadata,
+                        ANSWER,
+                    )?;
+                    crash_point(role, "offsets");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn list(&self, positions: &[Position]) -> Result<TopicPartitionList, KafkaError> {
+        let mut list = TopicPartitionList::new();
+        for position in positions {
+            let mut one = list.add_partition(self.group.topic(), position.partition);
+            one.set_offset(Offset::Offset(position.offset))?;
+            one.set_metadata(&position.metadata);
+        }
+        Ok(list)
+    }
+}
+
+fn name_of(topic: Topic) -> &'static str {
+    match topic {
+        Topic::Segments => "segments",
+        Topic::Rejects => "rejects",
+        Topic::Ledger => "ledger",
+        Topic::Releases => "releases",
     }
 }
 
 /// Sends a record inside a transaction, waiting while the queue is full.
-pub fn send(
-    producer: &BaseProducer<Watcher>,
-    topic: &str,
-    key: Option<&[u8]>,
-    payload: &[u8],
-    header: Option<(&str, &str)>,
-) -> Result<(), Inside> {
-    let mut record: BaseRecord<'_, [u8], [u8], ()> = BaseRecord::to(topic).payload(payload);
-    if let Some(key) = key {
+fn send(producer: &BaseProducer<Watcher>, topic: &str, out: &OutRecord) -> Result<(), KafkaError> {
+    let mut record: BaseRecord<'_, [u8], [u8], ()> = BaseRecord::to(topic).payload(&out.payload);
+    if let Some(key) = &out.key {
         record = record.key(key);
     }
-    if let Some((name, value)) = header {
-        let header = rdkafka::message::Header { key: name, value: Some(value) };
+    if let Some(value) = out.header {
+        let header = rdkafka::message::Header { key: HEADER, value: Some(value) };
         record = record.headers(rdkafka::message::OwnedHeaders::new().insert(header));
     }
     loop {
@@ -218,30 +275,7 @@ pub fn send(
                 record = back;
                 std::thread::sleep(Duration::from_millis(5));
             }
-            Err((error, _)) => return Err(Inside::Kafka(error)),
+            Err((error, _)) => return Err(error),
         }
-    }
-}
-
-/// The group has a new generation, or is making one: only polling brings us into it, so the same transaction would
-/// fail for ever.
-fn is_group_moving(error: &KafkaError) -> bool {
-    matches!(
-        error.rdkafka_error_code(),
-        Some(
-            RDKafkaErrorCode::IllegalGeneration
-                | RDKafkaErrorCode::UnknownMemberId
-                | RDKafkaErrorCode::RebalanceInProgress
-                | RDKafkaErrorCode::StaleMemberEpoch
-                | RDKafkaErrorCode::FencedMemberEpoch
-                | RDKafkaErrorCode::FencedInstanceId
-        )
-    )
-}
-
-fn is_retriable(error: &KafkaError) -> bool {
-    match error {
-        KafkaError::Transaction(error) => error.is_retriable(),
-        _ => false,
     }
 }

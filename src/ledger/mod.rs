@@ -1,7 +1,7 @@
 //! Where the ledger's records are kept: a file here, a Kafka topic in `kafka`.
 //!
-//! In → out: a request → a durable record and a permit, or a refusal.
-//! Promises: L-1 Reserved is durable before a permit exists; L-5 a broken chain stops everything.
+//! In → out: records of a transaction → durable lines; lines → records.
+//! Promises: L-1 what is said to be committed is durable; L-5 a broken chain stops everything.
 //! Refuses: a ledger of another feed or another secret, and one whose records were changed.
 //! Why: the arithmetic is `tapveil_core::ledger`; this room does its input and output.
 
@@ -10,7 +10,8 @@ mod journal;
 pub use journal::{Journal, Tail};
 pub use tapveil_core::ledger::*;
 
-use crate::model::{Digest, Kind};
+use crate::model::Kind;
+use crate::protocol::{Ended, Transaction};
 
 /// Why the ledger cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +57,16 @@ pub enum Error {
         /// Where it is.
         path: String,
     },
+    /// The topic cannot be read or written.
+    #[error("the ledger topic {topic}: {what}")]
+    Topic {
+        /// Which topic.
+        topic: String,
+        /// What happened.
+        what: String,
+        /// Whose fault it is.
+        kind: Kind,
+    },
     /// A record is not what was written.
     #[error(
         "the ledger {path} is broken at record {sequence}: {what}. Nothing is released. Bring back a good \
@@ -79,16 +90,31 @@ impl Error {
                 Kind::Config
             }
             Self::Busy { .. } | Self::Io { .. } => Kind::External,
+            Self::Topic { kind, .. } => *kind,
             Self::Broken { .. } => Kind::Broken,
         }
     }
 }
 
-/// Where prices are booked: a file journal here, a Kafka topic beside it.
-pub trait Ledger {
-    /// Books a request durably, or refuses it.
-    fn reserve(&mut self, request: &Request) -> Result<Outcome, Error>;
+impl Error {
+    /// A fault in the records of this ledger.
+    pub fn of_fault(path: &str, fault: ChainFault) -> Self {
+        let path = path.to_owned();
+        match fault {
+            ChainFault::OtherSecret => Self::OtherSecret { path },
+            ChainFault::Broken { sequence, what } => Self::Broken { path, sequence, what },
+        }
+    }
+}
 
-    /// Notes durably that the release is in place.
-    fn settle(&mut self, reservation: &Reservation, release: &Digest) -> Result<(), Error>;
+/// Where the ledger's records are kept: a file here, a Kafka topic in `kafka`. What they mean is the protocol's business.
+pub trait Ledger {
+    /// Makes sure that nobody else can append.
+    fn fence(&mut self) -> Result<(), Error>;
+
+    /// Every record, without line feeds.
+    fn read(&mut self) -> Result<Vec<Vec<u8>>, Error>;
+
+    /// Makes a transaction's records and positions durable, all or none.
+    fn commit(&mut self, transaction: &Transaction) -> Result<Ended, Error>;
 }

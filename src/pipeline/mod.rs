@@ -8,14 +8,57 @@
 
 #[cfg(feature = "kafka")]
 pub mod run;
+mod release;
 mod sanitize;
 
 pub use sanitize::{Done, Job, Released, Summary, Watch, sanitize};
 
 use crate::config::Settings;
 use crate::ledger::Repeat;
-use crate::model::Kind;
-use crate::{engine, ingest, ledger, publish};
+use crate::model::{Digest, Kind, Window};
+use crate::seal::Packer;
+use crate::{engine, ingest, kafka, ledger, protocol, publish};
+
+/// What a release worker is set up with.
+fn release_plan(
+    settings: &Settings,
+    publish: publish::Settings,
+) -> protocol::ReleasePlan<publish::Renderer> {
+    let span = settings.span.as_ref().map(|span| settings.calendar.windows_within(span));
+    let from = || settings.live.from.and_then(|from| settings.calendar.first_window_from(from));
+    protocol::ReleasePlan {
+        engine: settings.engine.clone(),
+        secret: settings.secret.clone(),
+        configuration: settings.digest,
+        max_length: settings.max_length,
+        calendar: settings.calendar.clone(),
+        budget: settings.budget.clone(),
+        n_stations: settings.stations.len(),
+        packer: packer(settings),
+        last: span.as_ref().and_then(|windows| windows.last()).map(Window::id),
+        first: match &span {
+            Some(windows) => windows.first().map(Window::id),
+            None => from(),
+        },
+        not_before_secs: settings.live.not_before_secs,
+        render: publish::Renderer(publish),
+    }
+}
+
+/// Makes and opens the segments of a feed.
+fn packer(settings: &Settings) -> Packer {
+    let calendar = &settings.calendar;
+    let layout = format!(
+        "{} {} {} {} {:?}",
+        settings.stations.digest(),
+        calendar.length_secs(),
+        calendar.day_start_secs(),
+        calendar.slot_secs(),
+        calendar.zone().iana_name(),
+    );
+    let feed = settings.budget.feed.clone();
+    Packer::new(settings.secret.clone(), feed, Digest::of(layout.as_bytes()))
+}
 
 /// The words and public facts that every release of a feed carries.
 fn publish_settings(
@@ -87,15 +130,17 @@ pub enum Error {
         /// What was rejected, in words.
         why: String,
     },
-    /// The same input gave another release.
-    #[error(
-        "window {window}: the same taps and configuration gave another release than the one that is booked; \
-         the engine changed without a new revision. Nothing was written"
-    )]
-    Changed {
-        /// The window.
-        window: String,
+    /// The protocol stops.
+    #[error("{topic}: {error}")]
+    Protocol {
+        /// What it was reading: a topic, or a ledger.
+        topic: String,
+        /// Why.
+        error: protocol::Error,
     },
+    /// From the brokers.
+    #[error(transparent)]
+    Kafka(#[from] kafka::Error),
 }
 
 impl Error {
@@ -107,7 +152,8 @@ impl Error {
             Self::Engine(error) => error.kind(),
             Self::Publish(error) => error.kind(),
             Self::NoWindow { .. } | Self::NoTaps { .. } => Kind::Config,
-            Self::Changed { .. } => Kind::Broken,
+            Self::Protocol { error, .. } => error.kind(),
+            Self::Kafka(error) => error.kind(),
         }
     }
 }

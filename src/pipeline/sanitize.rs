@@ -1,24 +1,22 @@
 //! One shot over a file: every window of the range, empty ones too.
 
-use std::num::NonZeroUsize;
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::path::Path;
-use std::time::Instant;
 
 use jiff::SignedDuration;
 
-use super::{Error, publish_settings};
+use super::release::{Driver, Event, Seams, Source};
+use super::{Error, publish_settings, release_plan};
 use crate::clock::Clock;
 use crate::config::Settings;
-use crate::engine::ReleaseId;
 use crate::ingest::{Harvest, read_file};
-use crate::ledger::{Before, Journal, Ledger, Outcome, Refusal, Request};
+use crate::ledger::{Journal, Refusal};
 use crate::metrics::{Board, Metrics};
 use crate::model::{Cost, Counts, MicroEpsilon, Reject, Span, Window, WindowId};
-use crate::passenger::Stamp;
-use crate::publish::{self, Files, Sink};
-use crate::seal::SealedWindow;
-use crate::window::Gate;
+use crate::protocol::{Committed, ReleaseEvent, ReleaseNote, Releaser};
+use crate::publish::{Files, Renderer, Sink};
+use crate::window::{Gate, OpenWindows};
 
 /// What to do.
 pub struct Job<'a> {
@@ -89,112 +87,118 @@ pub fn sanitize(
 ) -> Result<Summary, Error> {
     let settings = job.settings;
     let ranged = job.span.as_ref().map(|span| windows_of(settings, span)).transpose()?;
-    let key = settings.secret.ledger_key();
-    let mut ledger = Journal::open(&settings.ledger_file, &key, settings.budget.clone())?;
+    let mut ledger = Journal::open(&settings.ledger_file, &settings.secret.ledger_key())?;
     let gate = Gate { range: ranged.as_deref().and_then(bounds), ..settings.gate.clone() };
-    let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    let Harvest { mut open, counts } =
-        read_file(job.taps, &settings.ingest, &gate, threads, board)?;
+    let Harvest { open, counts } = read_file(job.taps, &settings.ingest, &gate, board)?;
     metrics.ingested(&counts);
     let windows = match ranged {
         Some(windows) => windows,
         None if counts.taps == 0 => return Err(nothing_counts(job.taps, &counts)),
         None => open.ids().into_iter().filter_map(|id| settings.calendar.window(id)).collect(),
     };
-    let mut files = Files::new(
-        job.out,
-        publish_settings(
-            settings,
-            job.span.is_some(),
-            "A file is complete by itself: every tap in it that could be read counts.".to_owned(),
-            job.version,
-            job.commit,
-        ),
+    let words = publish_settings(
+        settings,
+        job.span.is_some(),
+        "A file is complete by itself: every tap in it that could be read counts.".to_owned(),
+        job.version,
+        job.commit,
     );
-    let mut summary = Summary {
-        windows: Vec::new(),
-        counts,
-        n_duplicates: 0,
-        spent: ledger.book().spent(),
-        is_differential: settings.engine.price().is_differential(),
+    let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(Files::new(job.out))];
+    let mut source =
+        FileSource { open, windows: windows.into(), n_done: 0, clock, watch, is_begun: false };
+    let mut outcome =
+        Outcomes { windows: Vec::new(), n_duplicates: 0, spent: ledger.book().spent() };
+    let seams = Seams {
+        source: &mut source,
+        sinks: &mut sinks,
+        ledger: &mut ledger,
+        clock,
+        metrics,
+        watch: &mut outcome,
+        ledger_name: settings.ledger_file.display().to_string(),
+        source_name: job.taps.display().to_string(),
     };
-    for (number, window) in windows.iter().enumerate() {
-        watch.window(number, windows.len(), window);
-        let stamps = open.take(window.id());
-        let way = Way { settings, clock, metrics };
-        let (released, n_duplicates) = way.release(window, stamps, &mut ledger, &mut files)?;
-        summary.n_duplicates += n_duplicates;
-        summary.windows.push(released);
-    }
-    summary.spent = ledger.book().spent();
-    metrics.budget(summary.spent, settings.budget.lifetime);
-    Ok(summary)
+    let worker = Releaser::of_file(release_plan(settings, words));
+    Driver::new(worker, seams).run(&|| false, &mut |_| {})?;
+    metrics.budget(outcome.spent, settings.budget.lifetime);
+    let Outcomes { windows, n_duplicates, spent } = outcome;
+    let is_differential = settings.engine.price().is_differential();
+    Ok(Summary { windows, counts, n_duplicates, spent, is_differential })
 }
 
-/// The last part of the way, for one window.
-struct Way<'a> {
-    settings: &'a Settings,
+/// The windows of a file, one after the other: each is complete.
+struct FileSource<'a> {
+    open: OpenWindows,
+    windows: VecDeque<Window>,
+    n_done: usize,
     clock: &'a dyn Clock,
-    metrics: &'a Metrics,
+    watch: &'a dyn Watch,
+    is_begun: bool,
 }
 
-impl Way<'_> {
-    fn release(
-        &self,
-        window: &Window,
-        stamps: Vec<Stamp>,
-        ledger: &mut Journal,
-        files: &mut Files,
-    ) -> Result<(Released, u64), Error> {
-        let Settings { engine, secret, digest, max_length, .. } = self.settings;
-        engine.fits(window)?;
-        let sealed = SealedWindow::freeze(window.clone(), stamps, *max_length, secret);
-        let sealed_at = Instant::now();
-        let n_duplicates = sealed.n_duplicates();
-        self.metrics.sealed(n_duplicates);
-        let request = Request {
-            window: window.clone(),
-            batch: *sealed.mac(),
-            configuration: *digest,
-            cost: engine.price(),
-        };
-        engine.admits(&sealed)?;
-        // Look before paying: a refusal writes nothing, and a place that is taken costs nothing.
-        if let Some(refusal) = ledger.refusal(&request) {
-            self.metrics.withheld(refusal.reason());
-            return Ok((withheld(window, refusal), n_duplicates));
+impl Source for FileSource<'_> {
+    fn next(&mut self) -> Result<Option<Vec<Event>>, Error> {
+        if !self.is_begun {
+            self.is_begun = true;
+            return Ok(Some(vec![ReleaseEvent::Assigned(self.clock.now())]));
         }
-        files.preflight(window, &ReleaseId::new(window, digest))?;
-        let (permit, before) = match ledger.reserve(&request)? {
-            Outcome::Granted { permit, before } => (permit, before),
-            Outcome::Refused(refusal) => {
-                self.metrics.withheld(refusal.reason());
-                return Ok((withheld(window, refusal), n_duplicates));
-            }
-        };
-        let noise = secret.noise_key(window.id(), sealed.mac(), digest);
-        let release = engine.sanitize(&sealed, permit, &noise)?;
-        let name = release.engine().name;
-        self.metrics.engine_ran(name, sealed_at.elapsed().as_secs_f64());
-        if let Before::Settled(booked) = &before
-            && *booked != publish::release_digest(&release, &self.settings.stations)
-        {
-            return Err(Error::Changed { window: window.name() });
-        }
-        let published = files.publish(&release)?;
-        ledger.settle(release.reservation(), &published)?;
-        let seconds = sealed_at.elapsed().as_secs_f64();
-        self.metrics.released(name, seconds, self.clock.now().as_second());
-        let done = match before {
-            Before::Nothing => Done::Paid(release.cost()),
-            Before::Reserved | Before::Settled(_) => Done::Again,
-        };
-        Ok((Released { window: window.name(), n_rows: release.rows().len(), done }, n_duplicates))
+        let Some(window) = self.windows.pop_front() else { return Ok(None) };
+        self.watch.window(self.n_done, self.n_done + 1 + self.windows.len(), &window);
+        self.n_done += 1;
+        let stamps = self.open.take(window.id());
+        Ok(Some(vec![ReleaseEvent::Complete(window, stamps)]))
+    }
+
+    /// A file has no positions; nobody asks.
+    fn position(&mut self) -> Result<(Option<Committed>, i64), Error> {
+        Ok((None, 0))
+    }
+
+    fn assign(&mut self, _: i64) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn delete(&mut self, _: i64) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn compute(&mut self, work: &mut (dyn FnMut() + Send)) -> Result<(), Error> {
+        work();
+        Ok(())
     }
 }
 
-fn withheld(window: &Window, refusal: Refusal) -> Released {
-    Released { window: window.name(), n_rows: 0, done: Done::Withheld(refusal) }
+/// Collects what became of each window.
+struct Outcomes {
+    windows: Vec<Released>,
+    n_duplicates: u64,
+    spent: MicroEpsilon,
+}
+
+impl super::release::Watch for Outcomes {
+    fn note(&mut self, note: &ReleaseNote, worker: &Releaser<Renderer>) {
+        if let Some(book) = worker.book() {
+            self.spent = book.spent();
+        }
+        let (window, n_rows, done) = match note {
+            ReleaseNote::Sealed(n_duplicates) => {
+                self.n_duplicates += n_duplicates;
+                return;
+            }
+            ReleaseNote::Released { window, n_rows, paid, .. } => {
+                (window, *n_rows, paid.map_or(Done::Again, Done::Paid))
+            }
+            ReleaseNote::Withheld { window, refusal } => {
+                (window, 0, Done::Withheld(refusal.clone()))
+            }
+            ReleaseNote::Active | ReleaseNote::StandingBy => return,
+        };
+        self.windows.push(Released { window: window.name(), n_rows, done });
+    }
+
+    fn kept(&mut self, _: &Error) {}
+
+    fn passed(&mut self, _: &'static str) {}
 }
 
 fn windows_of(settings: &Settings, span: &Span) -> Result<Vec<Window>, Error> {

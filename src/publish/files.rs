@@ -4,42 +4,31 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::engine::{Release, ReleaseId};
-use crate::model::{Digest, Window};
+use crate::engine::ReleaseId;
+use crate::model::Window;
+use crate::protocol::OutRecord;
 
 use super::catalog::{CATALOG, CATALOG_MOST_BYTES, Catalog};
 use super::disk::{self, Open, Written};
 use super::manifest::{FILES, MANIFEST, MANIFEST_MOST_BYTES, Package};
-use super::package::package;
-use super::paths::{self, Paths};
-use super::{Error, Settings, Sink, parquet, recipient};
+use super::rendered::Rendered;
+use super::{Error, Sink};
 
 /// Writes releases into a directory, one directory each, and keeps their catalog.
 pub struct Files {
     out: PathBuf,
-    settings: Settings,
     open: Open,
 }
 
 impl Files {
     /// Touches nothing yet.
-    pub fn new(out: &Path, settings: Settings) -> Self {
-        Self::through(disk::on_disk(), out, settings)
+    pub fn new(out: &Path) -> Self {
+        Self::through(disk::on_disk(), out)
     }
 
     /// Writes every file through `open`.
-    pub(super) fn through(open: Open, out: &Path, settings: Settings) -> Self {
-        Self { out: out.to_owned(), settings, open }
-    }
-
-    /// Asked before anything is paid: can this release go there? Leaves nothing behind.
-    pub fn preflight(&self, window: &Window, id: &ReleaseId) -> Result<(), Error> {
-        self.occupant(&window.name(), id)?;
-        let aside = Aside::new(&self.out, &window.name())?;
-        let probe = aside.partial.join(MANIFEST);
-        disk::write(&self.open, &probe, |file| file.write_all(b"{}\n"))
-            .map_err(Error::io("write", &probe))?;
-        Ok(())
+    pub(super) fn through(open: Open, out: &Path) -> Self {
+        Self { out: out.to_owned(), open }
     }
 
     /// Whether the same release stands there already. Anything else there is an error.
@@ -67,52 +56,19 @@ impl Files {
         }
     }
 
-    /// Writes all files into `dir`; gives what the files hold and the manifest's text.
-    fn write_all(&self, release: &Release, dir: &Path) -> Result<([Written; 5], Vec<u8>), Error> {
-        let stations = self.settings.stations.as_ref();
-        let paths = Paths::new(release, stations);
-        // Two threads: the rows as text and the rows as columns take about the same time.
-        let (texts, table) = std::thread::scope(|scope| {
-            let table = scope.spawn(|| self.file(dir, FILES[1], |out| parquet::write(&paths, out)));
-            let texts = self.write_texts(release, &paths, dir);
-            (texts, table.join().expect("writing columns does not panic"))
-        });
-        let [rows, flows, locations, readme] = texts?;
-        let written = [rows, table?, flows, locations, readme];
-        let manifest = package(release, &self.settings, &written).text();
-        self.file(dir, MANIFEST, |out| out.write_all(&manifest))?;
-        disk::sync_dir(dir).map_err(Error::io("write", dir))?;
-        Ok((written, manifest))
+    /// Writes all files into `dir`, durably.
+    fn write_all(&self, rendered: &Rendered, dir: &Path) -> Result<(), Error> {
+        for (name, file) in FILES.iter().zip(&rendered.files) {
+            self.file(dir, name, &file.bytes)?;
+        }
+        self.file(dir, MANIFEST, &rendered.manifest)?;
+        disk::sync_dir(dir).map_err(Error::io("write", dir))
     }
 
-    fn write_texts(
-        &self,
-        release: &Release,
-        paths: &Paths,
-        dir: &Path,
-    ) -> Result<[Written; 4], Error> {
-        let stations = paths.stations();
-        let by_id: Vec<&str> = stations.iter().map(|station| station.id.as_str()).collect();
-        let readme = recipient::readme(release, &self.settings);
-        Ok([
-            self.file(dir, FILES[0], |out| paths.write_csv(out))?,
-            self.file(dir, FILES[2], |out| paths.flows().write_csv(out, |ix| by_id[ix as usize]))?,
-            self.file(dir, FILES[3], |out| {
-                let fields = stations.iter().map(|at| [&at.id, &at.name, &at.lat, &at.lon]);
-                paths::write_locations(out, fields)
-            })?,
-            self.file(dir, FILES[4], |out| out.write_all(readme.as_bytes()))?,
-        ])
-    }
-
-    fn file(
-        &self,
-        dir: &Path,
-        name: &str,
-        fill: impl FnOnce(&mut disk::Hashed<Box<dyn disk::Output>>) -> io::Result<()>,
-    ) -> Result<Written, Error> {
+    fn file(&self, dir: &Path, name: &str, bytes: &[u8]) -> Result<Written, Error> {
         let path = dir.join(name);
-        disk::write(&self.open, &path, fill).map_err(Error::io("write", &path))
+        disk::write(&self.open, &path, |out| out.write_all(bytes))
+            .map_err(Error::io("write", &path))
     }
 
     /// Puts the finished directory in its place. The old one, if any, goes only when the new one is in.
@@ -148,23 +104,32 @@ impl Files {
 }
 
 impl Sink for Files {
-    fn publish(&mut self, release: &Release) -> Result<Digest, Error> {
-        paths::check(release, &self.settings.stations)?;
-        let name = release.window().name();
-        let occupant = self.occupant(&name, release.id())?;
-        let aside = Aside::new(&self.out, &name)?;
-        let (written, manifest) = self.write_all(release, &aside.partial)?;
+    /// Leaves nothing behind.
+    fn preflight(&mut self, window: &Window, id: &ReleaseId) -> Result<(), Error> {
+        self.occupant(&window.name(), id)?;
+        let aside = Aside::new(&self.out, &window.name())?;
+        let probe = aside.partial.join(MANIFEST);
+        disk::write(&self.open, &probe, |file| file.write_all(b"{}\n"))
+            .map_err(Error::io("write", &probe))?;
+        Ok(())
+    }
+
+    /// Puts the directory in place, now.
+    fn publish(&mut self, rendered: &Rendered) -> Result<Vec<OutRecord>, Error> {
+        let occupant = self.occupant(&rendered.name, &rendered.id)?;
+        let aside = Aside::new(&self.out, &rendered.name)?;
+        self.write_all(rendered, &aside.partial)?;
         match occupant {
             Occupant::Nothing => self.move_in(&aside, false)?,
             Occupant::SameRelease { manifest: there } => {
-                if there != manifest || !holds(&aside.place, &written) {
+                if there != rendered.manifest || !holds(&aside.place, rendered) {
                     self.move_in(&aside, true)?;
                 }
             }
         }
         drop(aside);
         self.write_catalog()?;
-        Ok(written[0].sha256)
+        Ok(Vec::new())
     }
 }
 
@@ -175,9 +140,10 @@ enum Occupant {
 }
 
 /// Whether a directory's files hold what was written.
-fn holds(place: &Path, written: &[Written; 5]) -> bool {
-    FILES.iter().zip(written).all(|(name, file)| {
-        disk::measure(&place.join(name), file.bytes).is_ok_and(|there| there == *file)
+fn holds(place: &Path, rendered: &Rendered) -> bool {
+    FILES.iter().zip(&rendered.files).all(|(name, file)| {
+        disk::measure(&place.join(name), file.written.bytes)
+            .is_ok_and(|there| there == file.written)
     })
 }
 

@@ -1,6 +1,6 @@
 //! Publish writes a release where recipients find it, and verifies what was written.
 //!
-//! In → out: a [`Release`] and [`Settings`] → a directory of files, and the digest of its rows.
+//! In → out: a release and [`Settings`] → [`Rendered`] → a directory of files, or records of a topic.
 //! Promises: P-1 the same release and settings give the same bytes; P-2 a release is there whole or not
 //!   at all; P-3 nothing in the files follows the data but the rows.
 //! Refuses: another release under the same name, rows that break what every release keeps to.
@@ -16,6 +16,7 @@ mod package;
 mod parquet;
 mod paths;
 mod recipient;
+mod rendered;
 pub mod shelf;
 mod words;
 pub mod topic;
@@ -23,20 +24,24 @@ pub mod verify;
 
 pub use exported::write_rebuilt;
 pub use files::Files;
-pub use paths::release_digest;
+pub use rendered::{Rendered, Renderer, render};
 
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::engine::Release;
-use crate::model::{Digest, Kind, MicroEpsilon, Stations};
+use crate::engine::ReleaseId;
+use crate::model::{Kind, MicroEpsilon, Stations, Window};
+use crate::protocol::OutRecord;
 
 /// Where releases go.
 pub trait Sink {
-    /// Puts a release in its place, durably, and gives its digest: the SHA-256 of the bytes of paths.csv.
+    /// Whether a release can go there. Asked before anything is paid.
+    fn preflight(&mut self, window: &Window, id: &ReleaseId) -> Result<(), Error>;
+
+    /// Puts a release in its place durably, now; or gives the records that put it there, to appear with its settlement.
     /// Publishing the same release again changes nothing.
-    fn publish(&mut self, release: &Release) -> Result<Digest, Error>;
+    fn publish(&mut self, rendered: &Rendered) -> Result<Vec<OutRecord>, Error>;
 }
 
 /// What a manifest says beside what the release itself says; all of it from the configuration.

@@ -10,23 +10,14 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use crate::engine::{Release, Row};
-use crate::model::{Digest, Doublet, Input, Stations, Window};
+use crate::model::{Doublet, Input, Stations, Window};
 
-use super::{Error, disk};
+use super::Error;
 
 /// What separates the doublets of a path.
 pub(super) const NEXT: char = '>';
 /// What separates a doublet's station from its slot.
 pub(super) const AT: char = '@';
-
-/// The digest of a release: the SHA-256 of the bytes of its paths.csv.
-///
-/// # Panics
-/// If the release was not made with these stations.
-pub fn release_digest(release: &Release, stations: &Stations) -> Digest {
-    let paths = Paths::new(release, stations);
-    disk::digest_of(|sink| paths.write_csv(sink)).expect("nowhere is always writable").sha256
-}
 
 /// Holds a release to what every release keeps to, before a byte of it is written.
 pub(super) fn check(release: &Release, stations: &Stations) -> Result<(), Error> {
@@ -108,16 +99,6 @@ impl<'a> Paths<'a> {
             csv.write_record([&count, &text])?;
         }
         csv.flush()
-    }
-
-    /// Hands over every row of paths.csv, its path written out.
-    pub(super) fn each_row(&self, mut take: impl FnMut(u64, &str)) {
-        let mut text = String::new();
-        for row in self.rows() {
-            text.clear();
-            self.spell(&row.path, &mut text);
-            take(row.count, &text);
-        }
     }
 
     fn spell(&self, path: &[Doublet], text: &mut String) {

@@ -6,12 +6,39 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use proptest::prelude::*;
 
-use crate::engine::{Row, fixture};
-use crate::model::{Calendar, Doublet, Input, Station, StationIx, Window};
+use crate::engine::{Release, Row, fixture};
+use crate::model::{Calendar, Digest, Doublet, Input, Station, StationIx, Window};
 
 use super::manifest::Package;
 use super::verify::verify;
 use super::*;
+
+/// Renders and publishes, as the pipeline does in two steps.
+pub(super) struct Publisher {
+    files: Files,
+    settings: Settings,
+}
+
+impl Publisher {
+    pub(super) fn new(out: &Path, settings: Settings) -> Self {
+        Self { files: Files::new(out), settings }
+    }
+
+    pub(super) fn through(open: super::disk::Open, out: &Path, settings: Settings) -> Self {
+        Self { files: Files::through(open, out), settings }
+    }
+
+    pub(super) fn preflight(&mut self, window: &Window, id: &ReleaseId) -> Result<(), Error> {
+        self.files.preflight(window, id)
+    }
+
+    pub(super) fn publish(&mut self, release: &Release) -> Result<Digest, Error> {
+        let rendered = render(release, &self.settings)?;
+        let records = self.files.publish(&rendered)?;
+        assert!(records.is_empty(), "a directory is in place at once");
+        Ok(rendered.digest())
+    }
+}
 
 pub(super) fn stations_of(ids: &[&str]) -> Arc<Stations> {
     let station = |&id: &&str| Station {
@@ -85,7 +112,7 @@ pub(super) fn sequences() -> Release {
 
 pub(super) fn published(release: &Release) -> (tempfile::TempDir, PathBuf) {
     let out = tempfile::tempdir().unwrap();
-    Files::new(out.path(), settings(&stations())).publish(release).unwrap();
+    Publisher::new(out.path(), settings(&stations())).publish(release).unwrap();
     let dir = out.path().join(release.window().name());
     (out, dir)
 }
@@ -137,10 +164,10 @@ fn a_release_lies_on_disk_as_documented() {
 fn the_digest_is_that_of_paths_csv_and_needs_no_files() {
     for release in [release(), sequences()] {
         let out = tempfile::tempdir().unwrap();
-        let digest = Files::new(out.path(), settings(&stations())).publish(&release).unwrap();
+        let digest = Publisher::new(out.path(), settings(&stations())).publish(&release).unwrap();
         let bytes = fs::read(out.path().join(release.window().name()).join("paths.csv")).unwrap();
         assert_eq!(digest, Digest::of(&bytes));
-        assert_eq!(digest, release_digest(&release, &stations()));
+        assert_eq!(digest, render(&release, &settings(&stations())).unwrap().digest());
     }
 }
 
@@ -158,7 +185,7 @@ fn rows_that_no_release_may_have_are_an_invariant_that_fell() {
     let place = out.path().join("out");
     let publish = |input, rows| {
         let release = fixture::release(&window(), &stations(), Digest::of(b"c"), input, rows);
-        let error = Files::new(&place, settings(&stations())).publish(&release).unwrap_err();
+        let error = Publisher::new(&place, settings(&stations())).publish(&release).unwrap_err();
         assert_eq!(error.kind(), Kind::Broken);
         error.to_string()
     };
@@ -172,7 +199,7 @@ fn rows_that_no_release_may_have_are_an_invariant_that_fell() {
     assert!(publish(Input::Sequences, vec![row(1, &[(0, 1)])]).contains("has a time"));
     let foreign = stations_of(&["a", "b"]);
     let release = fixture::release(&window(), &foreign, Digest::of(b"c"), Input::Doublets, vec![]);
-    let error = Files::new(&place, settings(&stations())).publish(&release).unwrap_err();
+    let error = Publisher::new(&place, settings(&stations())).publish(&release).unwrap_err();
     assert!(error.to_string().contains("another station list"));
     assert!(!place.exists());
 }
@@ -200,7 +227,7 @@ fn windows_read_off_the_data_are_said_to_be_unprotected() {
     let out = tempfile::tempdir().unwrap();
     let mut unprotected = settings(&stations());
     unprotected.windows_protected = false;
-    Files::new(out.path(), unprotected).publish(&release()).unwrap();
+    Publisher::new(out.path(), unprotected).publish(&release()).unwrap();
     let text =
         |name: &str| fs::read_to_string(out.path().join(window().name()).join(name)).unwrap();
     assert!(text("README.md").contains("is not protected"));
@@ -264,7 +291,7 @@ proptest! {
         let window = window_of("Europe/Paris", "2024-10-26T12:00:00Z");
         let release = fixture::release(&window, &stations, Digest::of(b"c"), input, rows);
         let out = tempfile::tempdir().unwrap();
-        Files::new(out.path(), settings(&stations)).publish(&release).unwrap();
+        Publisher::new(out.path(), settings(&stations)).publish(&release).unwrap();
         let written = fs::read(out.path().join(window.name()).join("paths.csv")).unwrap();
         prop_assert_eq!(written, naive(&release, &stations));
         let report = verify(out.path()).unwrap();

@@ -2,21 +2,20 @@
 //! counts and digests the chunks. Recipients rebuild paths.csv from it byte by byte.
 
 use std::fmt;
-use std::io::{self, Write};
+use std::io::Write;
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::Release;
-use crate::model::Digest;
+use crate::engine::ReleaseId;
+use crate::model::{Digest, Window};
+use crate::protocol::{OutRecord, Topic};
 
-use super::disk::{Written, digest_of};
+use super::disk::digest_of;
 use super::manifest::{FILES, Package};
-use super::package::package;
-use super::paths::{self, Paths, csv_into};
-use super::{Error, Settings, parquet, recipient};
+use super::paths::csv_into;
+use super::rendered::Rendered;
+use super::{Error, Sink};
 
-/// The header that says what a record is.
-pub const HEADER: &str = "tapveil-kind";
 /// A chunk stays below this; only a single row that is longer would make a longer one.
 pub const CHUNK_BYTES: usize = 512 * 1024;
 
@@ -73,38 +72,37 @@ struct End {
     sha256: String,
 }
 
-/// The records of a release, and its digest: the SHA-256 of paths.csv. The manifest has the same bytes as the
-/// one that [`Files`](super::Files) writes.
-pub fn records_of(
-    release: &Release,
-    settings: &Settings,
-) -> Result<(Vec<TopicRecord>, Digest), Error> {
-    paths::check(release, &settings.stations)?;
-    let paths = Paths::new(release, &settings.stations);
-    let written = measure(release, &paths, settings).expect("nowhere is always writable");
-    let digest = written[0].sha256;
-    let manifest = package(release, settings, &written).text();
-    let records = records(manifest, |chunks| {
-        paths.each_row(|count, path| chunks.row(count, path));
-    });
-    Ok((records, digest))
+/// The topic of the releases. Its records appear with the settlement, not before.
+pub struct ReleaseTopic;
+
+impl Sink for ReleaseTopic {
+    /// A topic takes every release.
+    fn preflight(&mut self, _: &Window, _: &ReleaseId) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn publish(&mut self, rendered: &Rendered) -> Result<Vec<OutRecord>, Error> {
+        let key = rendered.id.as_str().as_bytes();
+        let out = |record: TopicRecord| OutRecord {
+            topic: Topic::Releases,
+            key: Some(key.to_vec()),
+            header: Some(record.kind.name()),
+            payload: record.payload,
+        };
+        Ok(records_of(rendered).into_iter().map(out).collect())
+    }
 }
 
-/// What the files of a release would hold, in the order of [`FILES`], without writing them.
-fn measure(release: &Release, paths: &Paths, settings: &Settings) -> io::Result<[Written; 5]> {
-    let stations = paths.stations();
-    let by_id: Vec<&str> = stations.iter().map(|station| station.id.as_str()).collect();
-    let readme = recipient::readme(release, settings);
-    Ok([
-        digest_of(|out| paths.write_csv(out))?,
-        digest_of(|out| parquet::write(paths, out))?,
-        digest_of(|out| paths.flows().write_csv(out, |ix| by_id[ix as usize]))?,
-        digest_of(|out| {
-            let fields = stations.iter().map(|at| [&at.id, &at.name, &at.lat, &at.lon]);
-            paths::write_locations(out, fields)
-        })?,
-        digest_of(|out| out.write_all(readme.as_bytes()))?,
-    ])
+/// The records of a release. The manifest has the same bytes as the one that [`Files`](super::Files) writes, and the rows
+/// are those of the same paths.csv.
+pub fn records_of(rendered: &Rendered) -> Vec<TopicRecord> {
+    records(rendered.manifest.clone(), |chunks| {
+        let mut rows = csv::ReaderBuilder::new().from_reader(rendered.files[0].bytes.as_slice());
+        for row in rows.records() {
+            let row = row.expect("P-1: paths.csv was written a moment ago");
+            chunks.row(row[0].parse().expect("P-1: a count is a number"), &row[1]);
+        }
+    })
 }
 
 /// A manifest and rows as records.

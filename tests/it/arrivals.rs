@@ -107,13 +107,8 @@ impl Live {
         let mut worker = self.feed.worker("all", None);
         worker.wait_for("active: releasing windows", PATIENCE);
         let settings = config::load(&self.feed.config()).unwrap();
-        let ledger = tapveil::kafka::ledger::TopicLedger::read(
-            settings.kafka.as_ref().unwrap(),
-            &settings.secret.ledger_key(),
-            settings.budget.clone(),
-            None,
-        );
-        let first = ledger.unwrap().book().first_window().expect("an active worker has opened it");
+        let book = tapveil::pipeline::run::topic_book(&settings, settings.kafka.as_ref().unwrap());
+        let first = book.unwrap().first_window().expect("an active worker has opened it");
         (worker, self.window(first, 0))
     }
 

@@ -90,6 +90,18 @@ pub(crate) fn assert_aborted_are_the_same(feed: &Feed) -> usize {
     n_seen - committed.values().map(Vec::len).sum::<usize>()
 }
 
+/// Recipients see so many windows, each once.
+#[track_caller]
+pub(crate) fn assert_released_once(feed: &Feed, n_windows: usize) {
+    let records = release_records(feed, "read_committed");
+    let manifests = records.iter().filter(|(_, kind, _)| kind == b"manifest");
+    let mut times: BTreeMap<String, usize> = BTreeMap::new();
+    for (key, _, _) in manifests {
+        *times.entry(String::from_utf8_lossy(key).into_owned()).or_default() += 1;
+    }
+    assert!(times.len() == n_windows && times.values().all(|&n| n == 1), "{times:#?}");
+}
+
 fn release_records(feed: &Feed, isolation: &str) -> Vec<(Vec<u8>, Vec<u8>, Vec<u8>)> {
     let consumer: BaseConsumer = ClientConfig::new()
         .set("bootstrap.servers", feed.brokers())

@@ -14,9 +14,9 @@ use crate::service::Feed;
 
 /// Every step of both roles. Each list is gone through on a feed of its own; what completes a window comes last.
 const POINTS: [&[&str]; 4] = [
-    &["ingest.parcels", "release.before_reserve", "release.reserved", "release.noise"],
-    &["ingest.markers", "release.files", "release.records", "release.committed"],
-    &["ingest.offsets", "release.settled", "release.offsets", "release.deleted"],
+    &["ingest.segments", "release.frozen", "release.ledger", "release.reserved", "release.made"],
+    &["ingest.segments:3", "release.published", "release.releases", "release.committed"],
+    &["ingest.offsets", "release.ledger:2", "release.offsets", "release.deleted"],
     &["ingest.committed", "release.reserved:2", "release.offsets:2", "release.committed:2"],
 ];
 

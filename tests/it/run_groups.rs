@@ -98,7 +98,7 @@ fn die_before_the_first_flush(brokers: &str) {
     feed.append("[kafka.properties]\n\"session.timeout.ms\" = \"45000\"\n");
     let mut release = feed.worker("release", None);
     let _ingest = feed.worker("ingest", None);
-    let mut dies = feed.worker("ingest", Some("ingest.parcels"));
+    let mut dies = feed.worker("ingest", Some("ingest.segments"));
     wait_for_members(feed, &feed.name, 2, &[]);
     live.produce(&AtomicBool::new(false));
     assert_eq!(dies.wait(PATIENCE), None, "{}", dies.said());
@@ -178,7 +178,7 @@ fn sleeper(feed: &Feed, role: &str, point: &str) -> Worker {
 #[test]
 fn a_release_worker_that_wakes_up_after_its_successor_is_fenced() {
     let Some(brokers) = bootstrap() else { return };
-    let points = ["release.before_reserve", "release.reserved:3", "release.offsets:2"];
+    let points = ["release.frozen", "release.ledger:2", "release.reserved:3", "release.offsets:3"];
     std::thread::scope(|scope| {
         for point in points {
             let brokers = &brokers;
@@ -203,7 +203,7 @@ fn a_release_worker_that_wakes_up_after_its_successor_is_fenced() {
 fn an_ingest_worker_that_wakes_up_after_its_successor_adds_nothing() {
     let Some(brokers) = bootstrap() else { return };
     std::thread::scope(|scope| {
-        for point in ["ingest.parcels", "ingest.markers", "ingest.offsets"] {
+        for point in ["ingest.segments", "ingest.segments:3", "ingest.offsets"] {
             let brokers = &brokers;
             scope.spawn(move || {
                 // No fixed instance: nobody fences the producer, only the group can.

@@ -130,7 +130,11 @@ fn positions_that_are_gone_after_a_release_are_the_operators_to_decide() {
     let feed = released(&brokers);
     let before = feed.ledger();
     feed.edit(&format!("group = \"{}\"", feed.name), &format!("group = \"{}-other\"", feed.name));
-    refuses(&feed, 2, &["no position is committed for", "kafka.group changed", &feed.name]);
+    refuses(
+        &feed,
+        2,
+        &["no position is committed, but windows were released", "kafka.group changed", &feed.name],
+    );
     assert_eq!(feed.ledger(), before, "nothing was booked");
 }
 
@@ -220,8 +224,11 @@ fn another_secret_than_the_one_that_sealed_is_refused_in_words() {
 
     replace_secret(&feed);
     refuses(&feed, 2, &["was not made with this secret (secret.file)", &feed.name]);
-    // With a new ledger too, the segments themselves say it.
+    // A new ledger is refused as well: the group's commit remembers the old one.
     feed.edit(&format!("\"{}.ledger\"", feed.name), &format!("\"{}.ledger2\"", feed.name));
+    refuses(&feed, 1, &["holds 0 records, but 1 were there", "payments are missing"]);
+    // With a new group too, the segments themselves say it.
+    feed.edit(&format!("group = \"{}\"", feed.name), &format!("group = \"{}-b\"", feed.name));
     refuses(&feed, 2, &["was sealed with another secret than secret.file", &segments]);
 }
 
@@ -304,6 +311,6 @@ fn positions_that_somebody_deleted_after_a_release_are_the_operators_to_decide()
     let feed = released(&brokers);
     let before = feed.ledger();
     Admin::new(&brokers).delete_group(&format!("{}.release", feed.name));
-    refuses(&feed, 2, &["no position is committed for", "offsets expired"]);
+    refuses(&feed, 2, &["no position is committed, but windows were released", "offsets expired"]);
     assert_eq!(feed.ledger(), before, "nothing was booked");
 }

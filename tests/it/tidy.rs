@@ -77,9 +77,10 @@ fn imports(text: &str) -> BTreeSet<String> {
     found
 }
 
-fn import_list() -> BTreeMap<String, BTreeSet<String>> {
+/// The rooms of one crate and what each may import.
+fn import_list(block: &str) -> BTreeMap<String, BTreeSet<String>> {
     let text = fs::read_to_string(root().join("src/ARCHITECTURE.md")).unwrap();
-    let block = text.split("```imports\n").nth(1).unwrap().split("```").next().unwrap();
+    let block = text.split(&format!("```{block}\n")).nth(1).unwrap().split("```").next().unwrap();
     block
         .lines()
         .map(|line| {
@@ -89,18 +90,23 @@ fn import_list() -> BTreeMap<String, BTreeSet<String>> {
         .collect()
 }
 
+fn is_core(path: &Path) -> bool {
+    path.starts_with(root().join("src/core"))
+}
+
 #[test]
 fn rooms_import_only_what_the_architecture_lists() {
-    let list = import_list();
+    let (core, beside) = (import_list("imports core"), import_list("imports"));
     let mut breaches = Vec::new();
     for path in files("src", ".rs").iter().filter(|path| !is_test(path)) {
         let room = room(path);
         if matches!(room.as_str(), "lib" | "main" | "build") {
             continue;
         }
+        let list = if is_core(path) { &core } else { &beside };
         let allowed = list.get(&room).unwrap_or_else(|| panic!("{room} is not in the import list"));
         for import in imports(&program_text(path)) {
-            if import != room && !allowed.contains(&import) {
+            if import != room && import != "planted" && !allowed.contains(&import) {
                 breaches.push(format!("{} imports {import}", name(path)));
             }
         }
@@ -110,20 +116,24 @@ fn rooms_import_only_what_the_architecture_lists() {
 
 #[test]
 fn the_import_list_has_no_circles_and_no_strangers() {
-    let list = import_list();
-    let mut settled: BTreeSet<String> = BTreeSet::new();
-    while settled.len() < list.len() {
+    let (core, beside) = (import_list("imports core"), import_list("imports"));
+    assert_no_circles(&core, BTreeSet::new());
+    let outside = core.keys().filter(|room| !beside.contains_key(*room)).cloned();
+    assert_no_circles(&beside, outside.collect());
+}
+
+/// Every room can be built after those it imports.
+fn assert_no_circles(list: &BTreeMap<String, BTreeSet<String>>, mut built: BTreeSet<String>) {
+    let is_left = |built: &BTreeSet<String>| list.keys().any(|room| !built.contains(room));
+    while is_left(&built) {
         let next: Vec<String> = list
             .iter()
-            .filter(|(room, allowed)| !settled.contains(*room) && allowed.is_subset(&settled))
+            .filter(|(room, allowed)| !built.contains(*room) && allowed.is_subset(&built))
             .map(|(room, _)| room.clone())
             .collect();
-        assert!(
-            !next.is_empty(),
-            "a circle or a stranger among {:?}",
-            list.keys().filter(|r| !settled.contains(*r))
-        );
-        settled.extend(next);
+        let left: Vec<&String> = list.keys().filter(|room| !built.contains(*room)).collect();
+        assert!(!next.is_empty(), "a circle or a stranger among {left:?}");
+        built.extend(next);
     }
 }
 
@@ -210,6 +220,25 @@ fn every_engine_has_a_proof_and_every_proof_names_tests_that_exist() {
         }
     }
     assert!(n_named >= 3, "proofs name the tests that hold them; found {n_named}");
+}
+
+/// Every broker behaviour that the simulator assumes was seen on a real one.
+#[test]
+fn what_the_simulator_assumes_is_tested_on_a_real_broker() {
+    let text = fs::read_to_string(root().join("tests/sim/ASSUMPTIONS.md")).unwrap();
+    let tests: String =
+        files("tests/it", ".rs").iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+    let mut n_rows = 0;
+    for row in text.lines().filter(|line| line.starts_with("| ") && line.contains('`')) {
+        let seen = row.rsplit('|').nth(1).unwrap();
+        let named: Vec<&str> = seen.split('`').skip(1).step_by(2).collect();
+        assert!(!named.is_empty(), "no test saw: {row}");
+        for name in named {
+            assert!(tests.contains(&format!("fn {name}(")), "{name} is no test");
+        }
+        n_rows += 1;
+    }
+    assert!(n_rows >= 9, "{n_rows} assumptions");
 }
 
 #[test]

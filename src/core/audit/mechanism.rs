@@ -1,6 +1,6 @@
 //! What is audited: the engines as they are, behind the same face that mutants have.
 
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::NonZeroU32;
 use std::sync::Mutex;
 
 use super::stage::{Card, Stage};
@@ -62,7 +62,6 @@ impl Instance {
             max_nodes: 10_000,
             max_length: stage.max_length,
             stations: stage.stations.clone(),
-            threads: NonZeroUsize::MIN,
         }
     }
 }

@@ -15,8 +15,6 @@ mod recorded;
 mod stage;
 mod statistical;
 
-use std::num::NonZeroUsize;
-
 use mechanism::{Form, Instance, Mechanism};
 use mutants::Mutant;
 use recorded::Recorded;
@@ -34,14 +32,12 @@ pub struct Effort {
     pub samples: u64,
     /// Neighbouring windows whose every question is compared.
     pub pairs: u64,
-    /// Threads; never changes the report.
-    pub threads: NonZeroUsize,
 }
 
 impl Effort {
     /// What the command does: the numbers that the mutants are known to be caught with.
-    pub fn usual(threads: NonZeroUsize) -> Self {
-        Self { samples: 100_000, pairs: 400, threads }
+    pub fn usual() -> Self {
+        Self { samples: 100_000, pairs: 400 }
     }
 }
 

@@ -91,11 +91,7 @@ impl Mutant {
 
     fn grown<S: NoiseSource>(&self, ready: &Ready, source: &S) -> AuditOutput {
         let basics = self.instance.basics(&self.stage);
-        let growth = Growth {
-            height: self.instance.height,
-            max_nodes: basics.max_nodes,
-            threads: basics.threads,
-        };
+        let growth = Growth { height: self.instance.height, max_nodes: basics.max_nodes };
         let Ready { window, places, present } = ready;
         let level = ByPlace { places, n_slots: Some(window.window().n_slots()) };
         let trajectories = window.trajectories();

@@ -9,6 +9,8 @@ use super::bounds::{lower, upper};
 use super::mechanism::Mechanism;
 use super::stage::Card;
 use super::{ALPHA, Effort};
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+
 use crate::engine::AuditOutput;
 use crate::model::Doublet;
 use crate::secret::NoiseKey;
@@ -60,19 +62,11 @@ impl Sampling {
             }
             hits
         };
-        let threads = self.effort.threads.get() as u64;
-        let part = self.effort.samples.div_ceil(threads);
-        let parts = (0..threads).map(|i| {
-            (i * part).min(self.effort.samples)..((i + 1) * part).min(self.effort.samples)
-        });
-        let all = std::thread::scope(|scope| {
-            let count = &count;
-            let running: Vec<_> = parts.map(|seeds| scope.spawn(move || count(seeds))).collect();
-            running
-                .into_iter()
-                .map(|part| part.join().expect("a part that panics stops the audit"))
-                .collect::<Vec<Hits>>()
-        });
+        // Whole lots, so that the sum is the same on any number of cores.
+        const LOT: u64 = 500;
+        let lots = (0..self.effort.samples.div_ceil(LOT)).into_par_iter();
+        let seeds = |lot: u64| lot * LOT..((lot + 1) * LOT).min(self.effort.samples);
+        let all: Vec<Hits> = lots.map(|lot| count(seeds(lot))).collect();
         all.into_iter().fold([0; EVENTS.len()], |mut sum, part| {
             sum.iter_mut().zip(part).for_each(|(sum, hits)| *sum += hits);
             sum

@@ -1,6 +1,8 @@
 //! A test's engine: it releases the rows it is given, so that other rooms can be tested with a release. Compiled for
 //! tests only (feature `fixture`): no program can reach it.
 
+use std::collections::BTreeMap;
+
 use jiff::tz::TimeZone;
 
 use crate::ledger::{Permit, Request, Reservation};
@@ -90,6 +92,67 @@ impl Engine for Fixture {
     }
 }
 
+/// An engine that releases what it is given, with a number of its key in every count: whoever loses a tap, or draws with
+/// another key, releases something else. It protects nobody.
+#[derive(Debug)]
+pub struct Echo {
+    /// What a release costs.
+    pub price: MicroEpsilon,
+}
+
+impl Engine for Echo {
+    fn facts(&self) -> EngineFacts {
+        EngineFacts { name: "echo", version: 1, parameters: Vec::new() }
+    }
+
+    fn outlook(&self, _: u32) -> Outlook {
+        Outlook::default()
+    }
+
+    fn price(&self) -> Cost {
+        Cost::differential(self.price)
+    }
+
+    fn fits(&self, _: &Window) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn sanitize(
+        &self,
+        window: &SealedWindow,
+        permit: Permit,
+        key: &NoiseKey,
+    ) -> Result<Release, Error> {
+        let number = u64::from(key.bytes()[0]) + 1;
+        let mut counts: BTreeMap<&[Doublet], u64> = BTreeMap::new();
+        for (_, path) in window.trajectories().iter() {
+            *counts.entry(path).or_insert(number) += 1;
+        }
+        let rows = counts.into_iter().map(|(path, count)| Row { path: path.to_vec(), count });
+        let draft = Draft {
+            rows: rows.collect(),
+            input: Input::Doublets,
+            guarantee: Guarantee::Nothing { dp: false, why: "a test".to_owned() },
+            engine: self.facts(),
+            shares: Vec::new(),
+            universe: UniverseFacts {
+                stations_sha256: Digest::of(b"stations"),
+                taxonomy_sha256: Digest::of(b"taxonomy"),
+                slots: window.window().n_slots(),
+            },
+            post_processing: Vec::new(),
+            expected_error: None,
+        };
+        Release::new(self, window, permit, draft)
+    }
+}
+
+/// Does something with so many threads: nothing may depend on their number.
+pub fn with_threads<T: Send>(n: usize, work: impl FnOnce() -> T + Send) -> T {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build();
+    pool.expect("a small pool can be made").install(work)
+}
+
 /// A price as an engine would ask it, for tests of ledgers.
 pub fn price(epsilon: MicroEpsilon) -> Cost {
     Cost::differential(epsilon)
@@ -146,6 +209,16 @@ pub fn sealed(paths: &[Vec<Doublet>]) -> SealedWindow {
     }
     let stamps = open.take(window.id());
     SealedWindow::freeze(window, stamps, None, &secret)
+}
+
+/// A permit for a release under a configuration, which no ledger booked.
+pub fn permit(engine: &dyn Engine, window: &SealedWindow, configuration: Digest) -> Permit {
+    Permit::unbooked(&Request {
+        window: window.window().clone(),
+        batch: *window.mac(),
+        configuration,
+        cost: engine.price(),
+    })
 }
 
 /// A permit for an engine's release of a window, which no ledger booked.

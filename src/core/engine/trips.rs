@@ -8,6 +8,8 @@ use std::fmt;
 use rustc_hash::FxHashMap;
 
 use super::Row;
+use rayon::slice::ParallelSliceMut;
+
 use crate::model::{Doublet, Input, StationIx};
 use crate::seal::SealedWindow;
 
@@ -328,7 +330,7 @@ struct Packed {
     weight: u32,
 }
 
-/// Sorts by content on two threads; the result does not depend on where the halves are cut.
+/// Sorts by content on every core. Trajectories that compare equal are equal, so their order does not show.
 fn sort_by_content<'a>(order: &mut [Packed], slice: &(impl Fn((u32, u32)) -> &'a [u32] + Sync)) {
     const WORTH_A_THREAD: usize = 50_000;
     let compare =
@@ -337,11 +339,5 @@ fn sort_by_content<'a>(order: &mut [Packed], slice: &(impl Fn((u32, u32)) -> &'a
         order.sort_unstable_by(compare);
         return;
     }
-    let middle = order.len() / 2;
-    order.select_nth_unstable_by(middle, compare);
-    let (low, high) = order.split_at_mut(middle);
-    std::thread::scope(|scope| {
-        scope.spawn(|| low.sort_unstable_by(compare));
-        high.sort_unstable_by(compare);
-    });
+    order.par_sort_unstable_by(compare);
 }

@@ -7,11 +7,16 @@ use crate::model::{Digest, Mac};
 use crate::secret::LedgerKey;
 
 /// A record that is not what was written.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ChainFault {
     /// The first record does not fit the secret.
+    #[error("the ledger was not made with this secret (secret.file); bring the right one back")]
     OtherSecret,
     /// A record is wrong.
+    #[error(
+        "the ledger is broken at record {sequence}: {what}. Nothing is released. Bring back a good copy; see `tapveil \
+         ledger verify`"
+    )]
     Broken {
         /// Which.
         sequence: u64,
@@ -21,7 +26,7 @@ pub enum ChainFault {
 }
 
 /// All records so far: what they say, and the MAC of the last.
-pub struct Chain {
+pub(crate) struct Chain {
     key: LedgerKey,
     book: Book,
     head: Mac,
@@ -30,24 +35,34 @@ pub struct Chain {
 }
 
 /// A line that is made but not yet durable. Applied once it is.
-pub struct Pending {
+pub(crate) struct Pending {
     record: Record,
     mac: Mac,
     /// The text with its line feed.
-    pub line: String,
+    line: String,
     /// The number it will have.
-    pub sequence: u64,
+    sequence: u64,
 }
 
 impl Pending {
-    /// The MAC the chain has after it.
-    pub fn mac(&self) -> &Mac {
-        &self.mac
+    /// The record's bytes, without a line feed.
+    pub(crate) fn payload(&self) -> &[u8] {
+        self.line.trim_end().as_bytes()
     }
 }
 
+/// Reads a whole ledger without a right to book: what its records say.
+pub fn read_book(key: &LedgerKey, lines: &[Vec<u8>]) -> Result<Book, ChainFault> {
+    Ok(Chain::read_all(key.clone(), lines)?.book)
+}
+
+/// The opening record of a new ledger, without a line feed.
+pub fn opening(key: &LedgerKey, genesis: Genesis) -> Vec<u8> {
+    Chain::new(key.clone()).open(genesis).payload().to_vec()
+}
+
 /// What has to be written for a request, if anything.
-pub enum Step {
+pub(crate) enum Step {
     /// Nothing: it is decided.
     Decided(Outcome),
     /// This line; then [`Chain::granted`].
@@ -56,28 +71,38 @@ pub enum Step {
 
 impl Chain {
     /// A chain without records.
-    pub fn new(key: LedgerKey) -> Self {
+    pub(crate) fn new(key: LedgerKey) -> Self {
         Self { key, book: Book::default(), head: record::chain_start(), heads: Vec::new() }
     }
 
+    /// All records so far, each without its line feed.
+    pub(crate) fn read_all(key: LedgerKey, lines: &[Vec<u8>]) -> Result<Self, ChainFault> {
+        let mut chain = Self::new(key);
+        lines.iter().try_for_each(|line| chain.read(line))?;
+        Ok(chain)
+    }
+
     /// What the records say.
-    pub fn book(&self) -> &Book {
+    pub(crate) fn book(&self) -> &Book {
         &self.book
     }
 
-    /// The MAC of the last record.
-    pub fn head(&self) -> &Mac {
-        &self.head
+    /// How many records there are after a line, and the MAC of the last.
+    pub(crate) fn after(&self, line: Option<&Pending>) -> (u64, Mac) {
+        match line {
+            Some(line) => (line.sequence + 1, line.mac),
+            None => (self.book.n_records(), self.head),
+        }
     }
 
     /// Whether the first `n` records end with this MAC.
-    pub fn had(&self, n: u64, head: &Mac) -> bool {
+    pub(crate) fn had(&self, n: u64, head: &Mac) -> bool {
         let last = usize::try_from(n).ok().and_then(|n| n.checked_sub(1));
         last.and_then(|last| self.heads.get(last)) == Some(head)
     }
 
     /// Takes the next line (without its line feed).
-    pub fn read(&mut self, line: &[u8]) -> Result<(), ChainFault> {
+    pub(crate) fn read(&mut self, line: &[u8]) -> Result<(), ChainFault> {
         let sequence = self.book.n_records();
         let broken = |what: String| ChainFault::Broken { sequence, what };
         let (record, mac) = Record::from_line(line, sequence, &self.head, &self.key).map_err(
@@ -96,19 +121,19 @@ impl Chain {
     }
 
     /// The line for a record.
-    pub fn next(&self, record: Record) -> Pending {
+    pub(crate) fn next(&self, record: Record) -> Pending {
         let sequence = self.book.n_records();
         let (line, mac) = record.to_line(sequence, &self.head, &self.key);
         Pending { record, mac, line, sequence }
     }
 
     /// The opening line of a new ledger.
-    pub fn open(&self, genesis: Genesis) -> Pending {
+    pub(crate) fn open(&self, genesis: Genesis) -> Pending {
         self.next(Record::Genesis(genesis))
     }
 
     /// Takes a line that is durable now.
-    pub fn written(&mut self, pending: Pending) -> Result<(), ChainFault> {
+    pub(crate) fn written(&mut self, pending: Pending) -> Result<(), ChainFault> {
         let broken = |what: String| ChainFault::Broken { sequence: pending.sequence, what };
         self.book.apply(&pending.record).map_err(broken)?;
         self.head = pending.mac;
@@ -117,7 +142,7 @@ impl Chain {
     }
 
     /// Why a request would be refused.
-    pub fn refusal(&self, request: &Request, settings: &Settings) -> Option<Refusal> {
+    pub(crate) fn refusal(&self, request: &Request, settings: &Settings) -> Option<Refusal> {
         match self.book.decide(request, settings) {
             Verdict::Refuse(refusal) => Some(refusal),
             Verdict::Known(..) | Verdict::Pay => None,
@@ -125,7 +150,7 @@ impl Chain {
     }
 
     /// Decides about a request; what is new must be written first.
-    pub fn request(&self, request: &Request, settings: &Settings) -> Step {
+    pub(crate) fn request(&self, request: &Request, settings: &Settings) -> Step {
         match self.book.decide(request, settings) {
             Verdict::Known(reservation, before) => {
                 Step::Decided(Outcome::Granted { permit: Permit { reservation }, before })
@@ -136,7 +161,11 @@ impl Chain {
     }
 
     /// The permit for a request whose Reserved line is durable now (L-1).
-    pub fn granted(&mut self, pending: Pending, request: &Request) -> Result<Outcome, ChainFault> {
+    pub(crate) fn granted(
+        &mut self,
+        pending: Pending,
+        request: &Request,
+    ) -> Result<Outcome, ChainFault> {
         let sequence = pending.sequence;
         self.written(pending)?;
         let permit = Permit { reservation: Reservation::of(sequence, request) };
@@ -144,7 +173,7 @@ impl Chain {
     }
 
     /// The line that settles a reservation; `None` if it is settled with this digest already.
-    pub fn settlement(
+    pub(crate) fn settlement(
         &self,
         reservation: &Reservation,
         release: &Digest,

@@ -10,11 +10,16 @@
 
 mod book;
 mod chain;
+#[cfg(any(test, feature = "fixture"))]
+mod clerk;
 mod record;
 mod rehearsal;
 
 pub use book::{Book, Entry};
-pub use chain::{Chain, ChainFault, Pending, Step};
+pub(crate) use chain::{Chain, Pending, Step};
+pub use chain::{ChainFault, opening, read_book};
+#[cfg(any(test, feature = "fixture"))]
+pub use clerk::Clerk;
 pub use record::{Genesis, Record};
 pub use rehearsal::{AuditPermit, RehearsalLedger};
 

@@ -281,6 +281,12 @@ impl Window {
         u32::try_from(instant.as_millisecond() - self.start.as_millisecond()).ok()
     }
 
+    /// How long it is, in milliseconds.
+    pub fn length_millis(&self) -> u32 {
+        u32::try_from(self.end.as_millisecond() - self.start.as_millisecond())
+            .expect("31 days and a clock change fit 32 bits")
+    }
+
     /// The slot of a moment so many milliseconds after the start.
     pub fn slot_at(&self, offset_millis: u32) -> u32 {
         u32::try_from(i64::from(offset_millis) / self.slot_millis).expect("a quotient of 32 bits")

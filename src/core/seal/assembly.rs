@@ -9,6 +9,7 @@ use super::packed::PackedTaps;
 use super::segment::Parcel;
 use crate::model::WindowId;
 use crate::passenger::Stamp;
+use crate::planted;
 
 /// Why parcels do not fit together. Each is a broken invariant.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -72,9 +73,10 @@ impl Assembly {
     /// The earliest window that every partition has finished.
     pub fn complete(&self) -> Option<WindowId> {
         let is_complete = |gathering: &Gathering| {
+            let n_partitions =
+                gathering.n_partitions.saturating_sub(u32::from(planted!(PartitionMissing)));
             gathering.n_partitions > 0
-                && (0..gathering.n_partitions)
-                    .all(|partition| gathering.finished.contains(&partition))
+                && (0..n_partitions).all(|partition| gathering.finished.contains(&partition))
         };
         self.windows.iter().find(|(_, gathering)| is_complete(gathering)).map(|(window, _)| *window)
     }

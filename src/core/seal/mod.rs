@@ -20,6 +20,8 @@ pub use segment::{Nonce, Packer, Parcel, ParcelError};
 use std::fmt;
 use std::num::NonZeroU32;
 
+use rayon::slice::ParallelSliceMut;
+
 use crate::model::{Doublet, Mac, Window};
 use crate::passenger::{Stamp, Trajectories};
 use crate::secret::Secret;
@@ -85,20 +87,13 @@ impl fmt::Debug for SealedWindow {
     }
 }
 
-/// Sorts by card, time, station on two threads: card keys are hashes, so their top bit halves the work.
+/// Sorts by card, time, station on every core. Stamps that compare equal are equal, so threads never show.
 fn sort_canonically(stamps: &mut [Stamp]) {
     const WORTH_A_THREAD: usize = 100_000;
-    if stamps.len() < WORTH_A_THREAD {
-        stamps.sort_unstable();
-        return;
+    match stamps.len() < WORTH_A_THREAD {
+        true => stamps.sort_unstable(),
+        false => stamps.par_sort_unstable(),
     }
-    let middle = stamps.len() / 2;
-    stamps.select_nth_unstable(middle);
-    let (low, high) = stamps.split_at_mut(middle);
-    std::thread::scope(|scope| {
-        scope.spawn(|| low.sort_unstable());
-        high.sort_unstable();
-    });
 }
 
 #[cfg(test)]

@@ -132,22 +132,22 @@ impl Packer {
         Self { secret, feed, layout }
     }
 
-    /// Parcels for some taps of a window, each below the broker's limit.
-    pub fn taps(
-        &self,
-        window: WindowId,
-        partition: u32,
-        stamps: &[Stamp],
-        nonce: &mut dyn FnMut() -> Nonce,
-    ) -> Vec<Vec<u8>> {
-        let pack = |stamps: &[Stamp], nonce: Nonce| {
-            let mut plain = Vec::with_capacity(24 * stamps.len());
-            for stamp in stamps {
-                put(&mut plain, (stamp.card.halves(), stamp.offset_millis, stamp.station.0));
-            }
-            self.seal(window, partition, 0, &plain, &nonce)
-        };
-        stamps.chunks(TAPS_MAX).map(|part| pack(part, nonce())).collect()
+    /// Taps in parts that each fit one parcel.
+    pub fn parts(stamps: &[Stamp]) -> impl Iterator<Item = &[Stamp]> {
+        stamps.chunks(TAPS_MAX)
+    }
+
+    /// A parcel of one part of a window's taps.
+    ///
+    /// # Panics
+    /// If there are more than fit: see [`Self::parts`].
+    pub fn taps(&self, window: WindowId, partition: u32, part: &[Stamp], nonce: &Nonce) -> Vec<u8> {
+        assert!(part.len() <= TAPS_MAX, "S-6: a parcel stays below the broker's limit");
+        let mut plain = Vec::with_capacity(24 * part.len());
+        for stamp in part {
+            put(&mut plain, (stamp.card.halves(), stamp.offset_millis, stamp.station.0));
+        }
+        self.seal(window, partition, 0, &plain, nonce)
     }
 
     /// The marker that a partition has finished a window.

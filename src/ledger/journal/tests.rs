@@ -7,11 +7,59 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::engine::fixture;
-use crate::ledger::Before;
-use crate::ledger::Repeat;
-use crate::model::Mac;
-use crate::model::{Calendar, Kind, MicroEpsilon, Window, WindowId};
+use crate::ledger::{Before, Clerk, Outcome, Refusal, Repeat, Request, Reservation, Settings};
+use crate::model::{Calendar, Digest, Kind, Mac, MicroEpsilon, Window, WindowId};
+use crate::protocol::OutRecord;
 use crate::secret::Secret;
+
+/// A journal with somebody who books in it.
+struct Booking {
+    journal: Journal,
+    clerk: Clerk,
+}
+
+impl Booking {
+    fn open(path: &Path, key: &LedgerKey) -> Result<Self, Error> {
+        let mut journal = Journal::open(path, key)?;
+        let clerk = Clerk::new(key, &journal.read()?, settings());
+        Ok(Self { journal, clerk: clerk.map_err(|fault| faulty(path, fault))? })
+    }
+
+    fn book(&self) -> &Book {
+        self.clerk.book()
+    }
+
+    fn tail(&self) -> Tail {
+        self.journal.tail()
+    }
+
+    fn refusal(&self, request: &Request) -> Option<Refusal> {
+        self.clerk.refusal(request)
+    }
+
+    fn reserve(&mut self, request: &Request) -> Result<Outcome, Error> {
+        let journal = &mut self.journal;
+        self.clerk.reserve(request, |line| keep(journal, line))
+    }
+
+    fn settle(&mut self, reservation: &Reservation, release: &Digest) -> Result<(), Error> {
+        let journal = &mut self.journal;
+        self.clerk.settle(reservation, release, |line| keep(journal, line))
+    }
+}
+
+fn keep(journal: &mut Journal, line: &[u8]) -> Result<(), Error> {
+    let records = vec![OutRecord::plain(Topic::Ledger, line.to_vec())];
+    let ended = journal.commit(&Transaction { records, ..Transaction::default() })?;
+    assert_eq!(ended, Ended::Committed);
+    Ok(())
+}
+
+impl From<ChainFault> for Error {
+    fn from(fault: ChainFault) -> Self {
+        faulty(Path::new("journal"), fault)
+    }
+}
 
 fn key(seed: u8) -> LedgerKey {
     Secret::from_bytes(&[seed; 32]).unwrap().ledger_key()
@@ -47,11 +95,11 @@ fn made() -> (TempDir, PathBuf) {
     (dir, path)
 }
 
-fn open_at(path: &Path) -> Result<Journal, Error> {
-    Journal::open(path, &key(1), settings())
+fn open_at(path: &Path) -> Result<Booking, Error> {
+    Booking::open(path, &key(1))
 }
 
-fn grant(journal: &mut Journal, request: &Request) -> (Reservation, Before) {
+fn grant(journal: &mut Booking, request: &Request) -> (Reservation, Before) {
     match journal.reserve(request).unwrap() {
         Outcome::Granted { permit, before } => (fixture::redeemed(permit), before),
         Outcome::Refused(refusal) => panic!("refused: {refusal}"),
@@ -146,21 +194,6 @@ fn a_missing_ledger_is_never_made_anew() {
     assert_eq!(error.kind(), Kind::Config);
     assert!(matches!(Journal::inspect(&path, &key(1)), Err(Error::Missing { .. })));
     assert!(!path.exists());
-}
-
-#[test]
-fn another_secret_and_another_feed_are_refused() {
-    let (_dir, path) = with_two_days();
-    let error = Journal::open(&path, &key(2), settings()).err().unwrap();
-    assert!(matches!(error, Error::OtherSecret { .. }), "{error}");
-    assert_eq!(error.kind(), Kind::Config);
-    let bus = Settings { feed: "bus".to_owned(), ..settings() };
-    let error = Journal::open(&path, &key(1), bus.clone()).err().unwrap();
-    let Error::OtherFeed { found, expected, .. } = &error else { panic!("{error}") };
-    assert_eq!((found.as_str(), expected.as_str()), ("metro", "bus"));
-    assert_eq!(error.kind(), Kind::Config);
-    let (_dir, fresh) = made();
-    assert!(Journal::open(&fresh, &key(1), bus).is_ok(), "an empty ledger belongs to no feed yet");
 }
 
 #[test]
@@ -356,4 +389,12 @@ fn a_full_disk_leaves_no_half_record() {
     let journal = open_at(&path).unwrap();
     assert_eq!(journal.tail(), Tail::Whole, "the half record was taken back");
     assert_eq!(journal.book().entries().len() as i64, booked);
+}
+
+#[test]
+fn another_secret_is_refused() {
+    let (_dir, path) = with_two_days();
+    let error = Booking::open(&path, &key(2)).err().unwrap();
+    assert!(matches!(error, Error::OtherSecret { .. }), "{error}");
+    assert_eq!(error.kind(), Kind::Config);
 }

@@ -1,82 +1,51 @@
-//! The ingest role: taps from a topic become parcels, exactly once.
-//!
-//! Every flush is one transaction: the taps since the last one, markers of finished windows, rejects, and the positions
-//! they came from. A restart replays at most one flush; memory holds one flush.
+//! The ingest role on Kafka: executes what the protocol wants, and feeds back what happened.
 
-mod flush;
 mod read;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
-use jiff::{SignedDuration, Timestamp};
+use rand::TryRng;
+use rand::rngs::SysRng;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::{Offset, TopicPartitionList};
 
-use super::group::Group;
-use super::{Error, Plan, Stop};
+use super::{Event, Service, Stop};
 use crate::ingest::Decoder;
-use crate::kafka::{self, Load, Transactions, Watcher};
-use crate::model::{Counts, Reject};
-use crate::seal::{
-    Closing, Finished, Intake, Packer, PartitionSeals, Remembered, Rules, Sealing, Watermark,
-};
+use crate::kafka::{self, Group, Load, Transactions, Watcher, crash_point};
+use crate::pipeline::Error;
+use crate::protocol::{Committed, Ingest, IngestEffect, IngestEvent, IngestNote, IngestPlan, Why};
+use crate::seal::Nonce;
 
 /// How long a quiet feed lets the worker sleep; a wake-up costs a third of a millisecond.
 const QUIET: Duration = Duration::from_millis(500);
 const ANSWER: Duration = Duration::from_secs(20);
 /// Positions behind a dead worker's open transaction are known when the brokers have ended it: after its 15 s, and they
-/// look every 10 s.
+/// look every 10 s. Brokers that stall get as long.
 const DECIDED: Duration = Duration::from_secs(60);
-/// Taps held before a flush comes early: 24 bytes each.
-const HELD_MAX: usize = 2_000_000;
-/// Markers in one flush; a feed that was away for long catches up in several.
-const MARKERS_MAX: usize = 5_000;
-/// How often the ends of quiet partitions are asked for while a window waits for them.
-const END_CHECK: Duration = Duration::from_millis(500);
-
-/// One partition that is ours.
-struct Owned {
-    intake: Intake,
-    /// Next record to read.
-    position: i64,
-    /// Where the last commit stands.
-    committed: i64,
-    rejects: Vec<(i64, Reject)>,
-    counts: Counts,
-    /// Taps among the rejects that came too late for any window of this feed.
-    n_stale: u64,
-    /// When the last record had arrived.
-    arrived_secs: Option<i64>,
-}
 
 /// The ingest worker while it is a member of the group.
-pub(super) struct Ingest<'a> {
-    plan: &'a Plan<'a>,
-    rules: Rules,
+pub(super) struct Worker<'a> {
+    service: &'a Service<'a>,
+    machine: Ingest,
     decoder: Decoder,
-    packer: Packer,
     group: Group,
     /// Sees records behind open transactions, which the group's consumer must not.
     ends: BaseConsumer<Watcher>,
     transactions: Transactions,
-    owned: BTreeMap<i32, Owned>,
-    last_flush: Instant,
-    last_end_check: Instant,
-    /// A tap before this is old: not merely one that came before the first window of a new feed.
-    stale_before: Timestamp,
-    /// Taps that count, and old ones, since this worker joined.
-    n_taps: u64,
-    n_stale: u64,
-    has_warned: bool,
+    flush_began: Instant,
 }
 
-impl<'a> Ingest<'a> {
+impl<'a> Worker<'a> {
     /// Joins the group; earlier workers of this instance are fenced.
-    pub(super) fn join(plan: &'a Plan<'a>, rules: Rules) -> Result<Self, Error> {
-        let settings = plan.kafka;
-        let id = format!("{}.ingest.{}", settings.group, plan.instance);
-        let transactions = Transactions::open(settings, &id, Load::Encrypted)?;
+    pub(super) fn join(
+        service: &'a Service<'a>,
+        plan: IngestPlan,
+        instance: &str,
+    ) -> Result<Self, Error> {
+        let settings = service.kafka;
+        let id = format!("{}.ingest.{instance}", settings.group);
+        let transactions = Transactions::open(settings, &id, Load::Encrypted, "ingest")?;
         let watcher = Watcher::default();
         let ends = settings
             .plain_consumer("read_uncommitted")
@@ -84,252 +53,214 @@ impl<'a> Ingest<'a> {
             .map_err(|error| kafka::explain(&watcher, error))?;
         let group = Group::join(settings, &settings.group, &settings.topics.taps)?;
         Ok(Self {
-            plan,
-            stale_before: stale_before(&rules),
-            rules,
-            decoder: Decoder::new(plan.settings.ingest.clone()),
-            packer: plan.packer(),
+            service,
+            machine: Ingest::new(plan, service.clock.now()),
+            decoder: Decoder::new(service.settings.ingest.clone()),
             group,
             ends,
             transactions,
-            owned: BTreeMap::new(),
-            last_flush: Instant::now(),
-            last_end_check: Instant::now(),
-            n_taps: 0,
-            n_stale: 0,
-            has_warned: false,
+            flush_began: Instant::now(),
         })
     }
 
-    /// Works until it is stopped, then flushes what it holds and leaves.
-    pub(super) fn work(&mut self, stop: &Stop) -> Result<(), Error> {
+    /// Works until it is stopped or leaves.
+    pub(super) fn work(&mut self, stop: &Stop) -> Result<Why, Error> {
         while !stop.is_set() {
             self.read(QUIET)?;
-            self.follow_group()?;
-            self.look_for_ends();
-            self.tell_numbers();
-            let events = self.owned.values().map(|owned| owned.intake.greatest_event());
-            self.plan.panel.watermark(events.max().flatten());
-            if self.is_flush_due() {
-                self.flush()?;
+            if let Some(why) = self.follow_group()? {
+                return Ok(why);
             }
-            self.plan.health.ingest_ready(!self.owned.is_empty());
+            self.show();
+            loop {
+                let effects = self.step(IngestEvent::Tick(self.service.clock.now()))?;
+                if effects.is_empty() {
+                    break;
+                }
+                if let Some(why) = self.execute_all(effects.into())? {
+                    return Ok(why);
+                }
+            }
+            self.service.health.ingest_ready(self.machine.partitions().next().is_some());
         }
-        self.flush()?;
+        let effects = self.step(IngestEvent::Stop(self.service.clock.now()))?;
+        let why = self.execute_all(effects.into())?;
         self.group.consumer().unsubscribe();
-        Ok(())
+        Ok(why.unwrap_or(Why::Stopped))
     }
 
     /// Takes up what the group gave, and drops what it took away.
-    fn follow_group(&mut self) -> Result<(), Error> {
+    fn follow_group(&mut self) -> Result<Option<Why>, Error> {
         let changes = self.group.changes();
-        for partition in changes.lost {
-            self.plan.metrics.partition_gone(partition);
-            if let Some(owned) = self.owned.remove(&partition) {
-                let records = u64::try_from(owned.position - owned.committed).unwrap_or_default();
-                self.plan.metrics.replayed(records);
-            }
+        if !changes.lost.is_empty() {
+            let effects = self.step(IngestEvent::Revoked(changes.lost))?;
+            self.execute_all(effects.into())?;
         }
         if changes.gained.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
-        let topic = self.group.topic().to_owned();
+        let effects = self.step(IngestEvent::Assigned(changes.gained))?;
+        self.execute_all(effects.into())
+    }
+
+    fn step(&mut self, event: IngestEvent) -> Result<Vec<IngestEffect>, Error> {
+        let topic = self.group.topic();
+        self.machine.step(event, &mut nonce).map_err(|error| stopped(topic, error))
+    }
+
+    fn execute_all(&mut self, mut queue: VecDeque<IngestEffect>) -> Result<Option<Why>, Error> {
+        while let Some(effect) = queue.pop_front() {
+            if let IngestEffect::Leave(why) = effect {
+                return Ok(Some(why));
+            }
+            if let Some(event) = self.execute(effect)? {
+                queue.extend(self.step(event)?);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Executes one effect; gives the answer, if it has one.
+    fn execute(&mut self, effect: IngestEffect) -> Result<Option<IngestEvent>, Error> {
+        Ok(match effect {
+            IngestEffect::Fence => {
+                self.transactions.fence()?;
+                None
+            }
+            IngestEffect::ReadPositions(gained) => Some(self.positions(&gained)?),
+            IngestEffect::AssignAt(positions) => {
+                let mut list = TopicPartitionList::new();
+                for (partition, position) in positions {
+                    list.add_partition_offset(
+                        self.group.topic(),
+                        partition,
+                        Offset::Offset(position),
+                    )
+                    .map_err(|error| self.group.explain(error))?;
+                }
+                self.group.assign(&list)?;
+                None
+            }
+            IngestEffect::ReadEnds { partitions, with_uncommitted } => {
+                Some(IngestEvent::EndsRead(self.ends(&partitions, with_uncommitted)))
+            }
+            IngestEffect::CountPartitions => {
+                Some(IngestEvent::PartitionsCounted(self.n_partitions()?))
+            }
+            IngestEffect::Commit(transaction) => {
+                self.flush_began = Instant::now();
+                let ended = self.transactions.execute(&transaction, &self.group, &|| Ok(0))?;
+                crash_point("ingest", "committed");
+                Some(IngestEvent::Ended(ended))
+            }
+            IngestEffect::Tell(note) => {
+                self.note(&note);
+                None
+            }
+            IngestEffect::Leave(_) => None,
+        })
+    }
+
+    fn note(&self, note: &IngestNote) {
+        let metrics = self.service.metrics;
+        match note {
+            IngestNote::Flushed(counts) => {
+                metrics.ingested(counts);
+                metrics.flushed(self.flush_began.elapsed().as_secs_f64());
+            }
+            IngestNote::PartitionGone(partition, n_replayed) => {
+                metrics.partition_gone(*partition);
+                metrics.replayed(*n_replayed);
+            }
+            IngestNote::MostTapsLate => (self.service.hear)(&Event::MostTapsLate),
+        }
+    }
+
+    /// Offset and metadata of every partition in one read; it waits for a pending transaction, because we read committed.
+    fn positions(&self, gained: &BTreeSet<i32>) -> Result<IngestEvent, Error> {
+        let topic = self.group.topic();
+        let n_partitions = i32::try_from(self.n_partitions()?).unwrap_or(i32::MAX);
         let mut asked = TopicPartitionList::new();
-        for partition in 0..self.n_partitions()? {
-            asked.add_partition(&topic, partition);
+        for partition in 0..n_partitions {
+            asked.add_partition(topic, partition);
         }
-        // Offset and metadata in one read; it waits for a pending transaction, because we read committed.
         let committed = self.group.consumer().committed_offsets(asked, DECIDED);
         let committed = committed.map_err(|error| self.group.explain(error))?;
-        let remembered: BTreeMap<i32, (Offset, Option<Remembered>)> = committed
+        let committed: BTreeMap<i32, Option<Committed>> = committed
             .elements()
             .iter()
-            .map(|one| (one.partition(), (one.offset(), Remembered::from_text(one.metadata()))))
+            .map(|one| match one.offset() {
+                Offset::Offset(offset) => (
+                    one.partition(),
+                    Some(Committed { offset, metadata: one.metadata().to_owned() }),
+                ),
+                _ => (one.partition(), None),
+            })
             .collect();
-        let mut positions = TopicPartitionList::new();
-        for partition in changes.gained {
-            let position = self.take_up(partition, &remembered)?;
-            positions
-                .add_partition_offset(&topic, partition, Offset::Offset(position))
-                .map_err(|error| self.group.explain(error))?;
-        }
-        self.group.assign(&positions)?;
-        Ok(())
-    }
-
-    /// Where a partition goes on, and what was sealed of it.
-    fn take_up(
-        &mut self,
-        partition: i32,
-        remembered: &BTreeMap<i32, (Offset, Option<Remembered>)>,
-    ) -> Result<i64, Error> {
-        let (position, memory) = match remembered.get(&partition) {
-            Some((Offset::Offset(offset), Some(memory))) => (*offset, *memory),
-            // Somebody decided where to go on, with Kafka's tools: they commit a position and nothing else.
-            Some((Offset::Offset(offset), None)) => (*offset, self.after_what_is_released()),
-            _ => self.first_time(partition, remembered)?,
+        let low = |partition: &i32| {
+            let ends =
+                kafka::ask_again(DECIDED, || self.ends.fetch_watermarks(topic, *partition, ANSWER));
+            ends.map(|(low, _)| (*partition, low)).map_err(|error| self.group.explain(error))
         };
-        let seals = PartitionSeals::through(memory.sealed_through);
-        let owned = Owned {
-            intake: Intake::new(&self.rules, seals, memory.greatest_event),
-            position,
-            committed: position,
-            rejects: Vec::new(),
-            counts: Counts::default(),
-            n_stale: 0,
-            arrived_secs: None,
-        };
-        self.owned.insert(partition, owned);
-        Ok(position)
+        let lows = gained.iter().map(low).collect::<Result<_, _>>()?;
+        Ok(IngestEvent::PositionsRead { committed, lows })
     }
 
-    /// Nobody has committed here. Every window that is not released yet may still need this partition's taps and marker,
-    /// whatever others have sealed: its worker may have died before its first flush. A released one cannot: its markers
-    /// counted the partitions after the deadline, so this one came later. A feed whose every position is gone after windows
-    /// were released is the operator's to decide.
-    fn first_time(
-        &self,
-        partition: i32,
-        remembered: &BTreeMap<i32, (Offset, Option<Remembered>)>,
-    ) -> Result<(i64, Remembered), Error> {
+    fn n_partitions(&self) -> Result<u32, Error> {
         let topic = self.group.topic();
-        let is_gone =
-            |(offset, _): &(Offset, Option<Remembered>)| !matches!(offset, Offset::Offset(_));
-        if self.plan.settled_through.is_some() && remembered.values().all(is_gone) {
-            return Err(Error::PositionsExpired { topic: topic.to_owned() });
-        }
-        let (low, _) = self
-            .ends
-            .fetch_watermarks(topic, partition, ANSWER)
-            .map_err(|error| self.group.explain(error))?;
-        Ok((low, self.after_what_is_released()))
-    }
-
-    fn after_what_is_released(&self) -> Remembered {
-        Remembered { sealed_through: self.plan.settled_through, greatest_event: None }
-    }
-
-    fn n_partitions(&self) -> Result<i32, Error> {
-        let topic = self.group.topic();
-        let metadata = self
-            .ends
-            .fetch_metadata(Some(topic), ANSWER)
+        let metadata = kafka::ask_again(DECIDED, || self.ends.fetch_metadata(Some(topic), ANSWER))
             .map_err(|error| self.group.explain(error))?;
         let n = metadata.topics().first().map_or(0, |topic| topic.partitions().len());
-        i32::try_from(n).ok().filter(|&n| n > 0).ok_or_else(|| Error::NoTopic(topic.to_owned()))
+        match u32::try_from(n) {
+            Ok(n) if n > 0 => Ok(n),
+            _ => Err(kafka::Error::TopicGone { topic: topic.to_owned() }.into()),
+        }
     }
 
-    /// A quiet partition has finished a window when its position has reached an end that was fetched after the
-    /// deadline. Asked only while a window waits; brokers that do not answer are asked again.
-    fn look_for_ends(&mut self) {
-        if self.last_end_check.elapsed() < END_CHECK {
-            return;
-        }
-        self.last_end_check = Instant::now();
-        let now = self.plan.clock.now();
-        let topic = self.group.topic().to_owned();
-        let waiting: Vec<i32> = self
-            .owned
-            .iter()
-            .filter(|(_, owned)| self.waits(&owned.intake, now))
-            .map(|(partition, _)| *partition)
-            .collect();
-        for partition in waiting {
-            let Ok((_, end)) = self.ends.fetch_watermarks(&topic, partition, ANSWER) else {
-                continue;
+    /// Partition, position, end. Brokers that do not answer are asked again.
+    fn ends(&self, partitions: &[i32], with_uncommitted: bool) -> Vec<(i32, i64, i64)> {
+        let topic = self.group.topic();
+        let positions = self.group.consumer().position().ok();
+        let end = |&partition: &i32| {
+            let ends = match with_uncommitted {
+                true => self.ends.fetch_watermarks(topic, partition, ANSWER),
+                false => self.group.consumer().fetch_watermarks(topic, partition, ANSWER),
             };
+            let (_, end) = ends.ok()?;
             // The consumer's own position passes the markers of transactions, which are no records.
-            let position = self.position(partition);
-            if position >= end
-                && let Some(owned) = self.owned.get_mut(&partition)
-            {
-                owned.intake.reached_end(now);
-            }
-        }
-    }
-
-    /// Whether a window's deadline has passed and this partition has not finished it.
-    fn waits(&self, intake: &Intake, now: Timestamp) -> bool {
-        let window = intake.next_window(&self.rules).and_then(|id| self.rules.calendar.window(id));
-        let Some(window) = window else { return false };
-        match self.rules.closing {
-            Closing::Arrival { grace, clock_margin } => {
-                now.duration_since(window.end()) > grace + clock_margin
-                    && intake.finished_by_arrival(&window) == Finished::NotYet
-            }
-            Closing::Watermark { .. } => true,
-        }
-    }
-
-    fn position(&self, partition: i32) -> i64 {
-        let ours = self.owned.get(&partition).map_or(0, |owned| owned.position);
-        let theirs = self.group.consumer().position().ok().and_then(|list| {
-            match list.find_partition(self.group.topic(), partition)?.offset() {
-                Offset::Offset(offset) => Some(offset),
-                _ => None,
-            }
-        });
-        theirs.map_or(ours, |theirs| theirs.max(ours))
+            let position = positions.as_ref().and_then(|list| {
+                match list.find_partition(topic, partition)?.offset() {
+                    Offset::Offset(offset) => Some(offset),
+                    _ => None,
+                }
+            });
+            Some((partition, position.unwrap_or_default(), end))
+        };
+        partitions.iter().filter_map(end).collect()
     }
 
     /// Passes on what the client says of itself, and how far each partition is.
-    fn tell_numbers(&self) {
+    fn show(&self) {
+        let events = self.machine.partitions().map(|(_, partition)| partition.greatest_event());
+        self.service.panel.watermark(events.max().flatten());
         let Some(news) = self.group.news() else { return };
-        self.plan.metrics.kafka("ingest", &news.numbers);
-        for (partition, owned) in &self.owned {
-            let Some(end) = news.ends.get(partition) else { continue };
-            let lag = (end - owned.position).max(0);
-            self.plan.metrics.partition(*partition, lag, owned.arrived_secs);
+        self.service.metrics.kafka("ingest", &news.numbers);
+        for (number, partition) in self.machine.partitions() {
+            let Some(end) = news.ends.get(&number) else { continue };
+            let lag = (end - partition.position()).max(0);
+            self.service.metrics.partition(number, lag, partition.arrived_secs());
         }
-    }
-
-    fn n_held(&self) -> usize {
-        self.owned.values().map(|owned| owned.intake.n_held()).sum()
-    }
-
-    fn is_flush_due(&self) -> bool {
-        let changed = self.owned.values().any(|owned| owned.position > owned.committed);
-        let sealing = || self.owned.values().any(|owned| !self.due(&owned.intake, 1).is_empty());
-        self.n_held() >= HELD_MAX
-            || (changed && self.last_flush.elapsed() >= self.plan.kafka.flush)
-            || sealing()
-    }
-
-    fn due(&self, intake: &Intake, most: usize) -> Vec<Sealing> {
-        match self.rules.closing {
-            Closing::Arrival { .. } => intake.due(&self.rules, most, Intake::finished_by_arrival),
-            Closing::Watermark { disorder } => {
-                let watermark = self.watermark(disorder);
-                intake.due(&self.rules, most, |_, window| watermark.finished(window))
-            }
-        }
-    }
-
-    fn watermark(&self, disorder: SignedDuration) -> Watermark {
-        let now = self.plan.clock.now();
-        let mut watermark = Watermark::new(disorder, 0);
-        for (partition, owned) in &self.owned {
-            let partition = u32::try_from(*partition).unwrap_or_default();
-            watermark.watch(partition);
-            if let Some(event) = owned.intake.greatest_event() {
-                watermark.read(partition, event);
-            }
-            if owned.intake.has_ended(now) {
-                watermark.ended(partition);
-            }
-        }
-        watermark
     }
 }
 
-/// A new feed begins with the next whole window, so its first taps may lie a window before the first one. Whatever is
-/// older was not tapped just now.
-fn stale_before(rules: &Rules) -> Timestamp {
-    let first = rules.calendar.window(rules.first).map(|window| window.start());
-    let length = SignedDuration::from_secs(rules.calendar.length_secs());
-    let grace = match rules.closing {
-        Closing::Arrival { grace, .. } => grace,
-        Closing::Watermark { .. } => SignedDuration::ZERO,
-    };
-    first.and_then(|first| first.checked_sub(length + grace).ok()).unwrap_or(Timestamp::MIN)
+/// A stop of the protocol, with the topic it was reading.
+fn stopped(topic: &str, error: crate::protocol::Error) -> Error {
+    Error::Protocol { topic: topic.to_owned(), error }
+}
+
+fn nonce() -> Nonce {
+    let mut nonce = Nonce::default();
+    SysRng
+        .try_fill_bytes(&mut nonce)
+        .expect("the system always has randomness once it has started");
+    nonce
 }

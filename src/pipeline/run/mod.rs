@@ -6,12 +6,8 @@
 //! Refuses: topics, ledgers and positions that would lose a tap or forget a payment.
 //! Why: publishing a window twice with different noise spends its budget twice, whoever reads it.
 
-mod active;
-mod crash;
 mod event;
-mod group;
 mod ingest;
-mod mark;
 mod release;
 
 pub use event::{Event, Weight};
@@ -20,19 +16,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
+use jiff::SignedDuration;
 
-use self::ingest::Ingest;
-use self::release::Releaser;
+use self::ingest::Worker;
+use super::Error;
 use crate::clock::Clock;
 use crate::config::Settings;
-use crate::kafka::ledger::TopicLedger;
-use crate::kafka::{self, TransactionError};
+use crate::kafka;
+use crate::ledger::{self, Book, read_book};
 use crate::metrics::{Health, Metrics, Panel};
-use crate::model::{Digest, Kind, WindowId};
-use crate::seal::{AssemblyError, Closing, Packer, ParcelError, Rules};
+use crate::model::WindowId;
+use crate::protocol::{IngestPlan, Why};
+use crate::seal::{Closing, Rules};
 use crate::window::Gate;
-use crate::{engine, publish};
 
 /// What a process does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -125,40 +121,6 @@ impl Service<'_> {
     }
 }
 
-/// What a worker needs to know.
-struct Plan<'a> {
-    settings: &'a Settings,
-    kafka: &'a kafka::Settings,
-    instance: String,
-    /// The last window that was released when this worker started.
-    settled_through: Option<WindowId>,
-    clock: &'a dyn Clock,
-    metrics: &'a Metrics,
-    health: &'a Health,
-    panel: &'a Panel,
-    hear: &'a (dyn Fn(&Event) + Sync),
-}
-
-impl Plan<'_> {
-    fn packer(&self) -> Packer {
-        packer(self.settings)
-    }
-}
-
-fn packer(settings: &Settings) -> Packer {
-    let calendar = &settings.calendar;
-    let layout = format!(
-        "{} {} {} {} {:?}",
-        settings.stations.digest(),
-        calendar.length_secs(),
-        calendar.day_start_secs(),
-        calendar.slot_secs(),
-        calendar.zone().iana_name(),
-    );
-    let feed = settings.budget.feed.clone();
-    Packer::new(settings.secret.clone(), feed, Digest::of(layout.as_bytes()))
-}
-
 /// Runs until it is stopped or cannot go on. A worker that was replaced joins again.
 pub fn run(service: &Service<'_>, stop: &Stop) -> Result<(), Error> {
     let mut say = |text: &str| (service.hear)(&Event::WaitingForBroker(text.to_owned()));
@@ -175,7 +137,7 @@ pub fn run(service: &Service<'_>, stop: &Stop) -> Result<(), Error> {
         (service.hear)(&Event::Topic(warning.to_string()));
     }
     std::thread::scope(|scope| {
-        let spawn = |wanted: bool, work: fn(&Service<'_>, &Stop) -> Result<(), Error>| {
+        let spawn = |wanted: bool, work: fn(&Service<'_>, &Stop) -> Result<Why, Error>| {
             wanted.then(|| {
                 scope.spawn(move || {
                     let done = again_when_replaced(service, stop, work);
@@ -198,32 +160,41 @@ pub fn run(service: &Service<'_>, stop: &Stop) -> Result<(), Error> {
     })
 }
 
-/// A worker that another one replaced drops everything and joins again, after a pause, so that two of them do not
-/// fence each other for ever.
+/// A worker that another one replaced, or that does not know how a transaction ended, drops everything and joins again,
+/// after a pause, so that two of them do not fence each other for ever.
 fn again_when_replaced(
     service: &Service<'_>,
     stop: &Stop,
-    session: fn(&Service<'_>, &Stop) -> Result<(), Error>,
+    session: fn(&Service<'_>, &Stop) -> Result<Why, Error>,
 ) -> Result<(), Error> {
     let mut pause = Duration::from_millis(500);
     loop {
-        match session(service, stop) {
-            Err(error) if error.is_replaced() && !stop.is_set() => {
-                (service.hear)(&Event::JoiningAgain(error.to_string()));
+        match session(service, stop)? {
+            Why::Stopped => return Ok(()),
+            Why::RangeDone => {
+                (service.hear)(&Event::RangeDone);
+                return Ok(());
+            }
+            Why::Replaced(reason) | Why::Unknown(reason) => {
+                if stop.is_set() {
+                    return Ok(());
+                }
+                (service.hear)(&Event::JoiningAgain(reason));
                 std::thread::sleep(pause);
                 pause = (pause * 2).min(Duration::from_secs(10));
             }
-            done => return done,
         }
     }
 }
 
-fn release_session(service: &Service<'_>, stop: &Stop) -> Result<(), Error> {
-    Releaser::join(service)?.work(stop)
+fn release_session(service: &Service<'_>, stop: &Stop) -> Result<Why, Error> {
+    release::work(service, stop)
 }
 
-fn ingest_session(service: &Service<'_>, stop: &Stop) -> Result<(), Error> {
-    let Some((first, settled_through)) = wait_for_ledger(service, stop)? else { return Ok(()) };
+fn ingest_session(service: &Service<'_>, stop: &Stop) -> Result<Why, Error> {
+    let Some((first, settled_through)) = wait_for_ledger(service, stop)? else {
+        return Ok(Why::Stopped);
+    };
     let settings = service.settings;
     let past = settings.span.and_then(|span| {
         settings
@@ -235,19 +206,15 @@ fn ingest_session(service: &Service<'_>, stop: &Stop) -> Result<(), Error> {
     let range = first..past.unwrap_or(WindowId::new(i64::MAX));
     let gate = Gate { range: Some(range), ..settings.gate.clone() };
     let calendar = settings.calendar.clone();
-    let rules = Rules { gate, closing: settings.live.closing, calendar, first, past };
-    let plan = Plan {
-        settings,
-        kafka: service.kafka,
-        instance: service.kafka.instance.clone().unwrap_or_else(random_instance),
+    let plan = IngestPlan {
+        rules: Rules { gate, closing: settings.live.closing, calendar, first, past },
+        packer: super::packer(settings),
+        taps_topic: service.kafka.topics.taps.clone(),
         settled_through,
-        clock: service.clock,
-        metrics: service.metrics,
-        health: service.health,
-        panel: service.panel,
-        hear: service.hear,
+        flush: SignedDuration::try_from(service.kafka.flush).unwrap_or(SignedDuration::MAX),
     };
-    Ingest::join(&plan, rules)?.work(stop)
+    let instance = service.kafka.instance.clone().unwrap_or_else(random_instance);
+    Worker::join(service, plan, &instance)?.work(stop)
 }
 
 /// Ingest begins when a release worker has opened the ledger: it says from which window on taps count. Workers of both
@@ -259,19 +226,16 @@ fn wait_for_ledger(
     let began = Instant::now();
     let mut has_said = false;
     while !stop.is_set() {
-        let key = service.settings.secret.ledger_key();
-        let budget = service.settings.budget.clone();
-        match TopicLedger::read(service.kafka, &key, budget, None) {
-            Ok(ledger) => {
-                if let Some(first) = ledger.book().first_window() {
-                    let entries = ledger.book().entries().iter();
-                    let settled = entries.filter(|entry| entry.settled.is_some());
+        match topic_book(service.settings, service.kafka) {
+            Ok(book) => {
+                if let Some(first) = book.first_window() {
+                    let settled = book.entries().iter().filter(|entry| entry.settled.is_some());
                     return Ok(Some((first, settled.map(|entry| entry.reservation.window).max())));
                 }
             }
-            Err(kafka::ledger::Error::Kafka { error: kafka::Error::NoTopic(_), .. })
+            Err(Error::Kafka(kafka::Error::NoTopic(_)))
                 if began.elapsed() < service.kafka.connect_timeout => {}
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         }
         if !has_said {
             (service.hear)(&Event::WaitingForLedger);
@@ -282,16 +246,22 @@ fn wait_for_ledger(
     Ok(None)
 }
 
-/// The first window of a feed: as configured, else the first whole one after now.
-fn first_window(settings: &Settings, now: Timestamp) -> Option<WindowId> {
-    if let Some(span) = &settings.span {
-        return settings.calendar.windows_within(span).first().map(|window| window.id());
+/// The ledger topic, read from its beginning to its end and checked record by record.
+pub fn topic_book(settings: &Settings, kafka: &kafka::Settings) -> Result<Book, Error> {
+    let topic = &kafka.topics.ledger;
+    let lines = kafka::ledger::read_lines(kafka)?;
+    let book = read_book(&settings.secret.ledger_key(), &lines);
+    let book = book.map_err(|fault| ledger::Error::of_fault(topic, fault))?;
+    let expected = &settings.budget.feed;
+    match book.feed() {
+        Some(found) if found != expected => Err(ledger::Error::OtherFeed {
+            path: topic.clone(),
+            found: found.to_owned(),
+            expected: expected.clone(),
+        }
+        .into()),
+        _ => Ok(book),
     }
-    if let Some(from) = settings.live.from {
-        return settings.calendar.first_window_from(from);
-    }
-    let window = settings.calendar.window_at(now)?;
-    Some(if window.start() == now { window.id() } else { WindowId::new(window.id().number() + 1) })
 }
 
 fn random_instance() -> String {
@@ -301,114 +271,4 @@ fn random_instance() -> String {
         .try_fill_bytes(&mut bytes)
         .expect("the system always has randomness once it has started");
     format!("{:016x}", u64::from_le_bytes(bytes))
-}
-
-/// Why the service stopped.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// From the brokers.
-    #[error(transparent)]
-    Kafka(#[from] kafka::Error),
-    /// From a transaction.
-    #[error(transparent)]
-    Transaction(#[from] TransactionError),
-    /// From the ledger.
-    #[error(transparent)]
-    Ledger(#[from] kafka::ledger::Error),
-    /// From an engine.
-    #[error(transparent)]
-    Engine(#[from] engine::Error),
-    /// From publish.
-    #[error(transparent)]
-    Publish(#[from] publish::Error),
-    /// A parcel that is not ours.
-    #[error("record {offset} of {topic}: {error}")]
-    Parcel {
-        /// The topic.
-        topic: String,
-        /// Where.
-        offset: i64,
-        /// What is wrong.
-        error: ParcelError,
-    },
-    /// Parcels that do not fit together.
-    #[error("{0}; nothing is released")]
-    Assembly(#[from] AssemblyError),
-    /// Records are gone that were not read.
-    #[error(
-        "records of {topic} are gone that were never read (retention too short, or the topic was made anew); \
-         taps are lost. Decide where to go on by committing positions for the group, then start again"
-    )]
-    Vanished {
-        /// The topic.
-        topic: String,
-    },
-    /// No topic.
-    #[error("the topic {0} does not exist any more, or a partition of it; taps may be lost")]
-    NoTopic(String),
-    /// Committed positions are gone although windows were released.
-    #[error(
-        "no position is committed for {topic}, but windows were released: the offsets expired, or kafka.group changed. \
-         Reading from the beginning would count taps again: commit positions for the group, then start again"
-    )]
-    PositionsExpired {
-        /// The topic.
-        topic: String,
-    },
-    /// The ledger is shorter than it was.
-    #[error(
-        "the ledger topic holds {found} records, but {expected} were there when a release was last committed; \
-         payments are missing. Nothing is released"
-    )]
-    LedgerShortened {
-        /// Records there.
-        found: u64,
-        /// Records there were.
-        expected: u64,
-    },
-    /// Only one process can close windows by watermark.
-    #[error("window.from names no window")]
-    NoFirstWindow,
-    /// The same input gave another release.
-    #[error(
-        "window {window}: the same taps and configuration gave another release than the one that is booked; \
-         the engine changed without a new revision. Nothing was published"
-    )]
-    Changed {
-        /// The window.
-        window: String,
-    },
-}
-
-impl Error {
-    /// Whose fault it is.
-    pub fn kind(&self) -> Kind {
-        match self {
-            Self::Kafka(error) => error.kind(),
-            Self::Transaction(TransactionError::Failed(error)) => error.kind(),
-            Self::Transaction(_) | Self::Vanished { .. } | Self::NoTopic(_) => Kind::External,
-            Self::Ledger(error) => error.kind(),
-            Self::Engine(error) => error.kind(),
-            Self::Publish(error) => error.kind(),
-            Self::Parcel { .. } | Self::PositionsExpired { .. } | Self::NoFirstWindow => {
-                Kind::Config
-            }
-            Self::Assembly(_) | Self::LedgerShortened { .. } | Self::Changed { .. } => Kind::Broken,
-        }
-    }
-
-    /// Whether a release did not stand its own check.
-    fn is_failed_check(&self) -> bool {
-        matches!(self, Self::Engine(_) | Self::Publish(_) | Self::Changed { .. })
-            && self.kind() == Kind::Broken
-    }
-
-    /// Whether another worker took over, so that joining again is right.
-    fn is_replaced(&self) -> bool {
-        matches!(
-            self,
-            Self::Transaction(TransactionError::Fenced(_) | TransactionError::Lost)
-                | Self::Ledger(kafka::ledger::Error::Fenced { .. })
-        )
-    }
 }

@@ -3,10 +3,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::engine::fixture;
-use crate::model::{Input, Kind};
+use crate::model::{Digest, Input, Kind};
 
 use super::super::disk::{Output, on_disk};
-use super::super::tests::{published, relative, release, rows, settings, stations, window};
+use super::super::tests::{
+    Publisher, published, relative, release, rows, settings, stations, window,
+};
 use super::super::verify::verify;
 use super::*;
 
@@ -15,7 +17,7 @@ fn publishing_again_touches_nothing() {
     let (out, dir) = published(&release());
     let inode = |path: &Path| fs::metadata(path).unwrap().ino();
     let before = (inode(&dir), inode(&out.path().join("catalog.json")));
-    Files::new(out.path(), settings(&stations())).publish(&release()).unwrap();
+    Publisher::new(out.path(), settings(&stations())).publish(&release()).unwrap();
     assert_eq!((inode(&dir), inode(&out.path().join("catalog.json"))), before);
     assert_eq!(relative(out.path()).len(), 7);
 }
@@ -26,7 +28,7 @@ fn the_same_release_with_other_words_replaces_the_old_one() {
     fs::write(dir.join("README.md"), "scribbled").unwrap();
     let mut other = settings(&stations());
     other.title = "Another title".to_owned();
-    Files::new(out.path(), other).publish(&release()).unwrap();
+    Publisher::new(out.path(), other).publish(&release()).unwrap();
     assert!(fs::read_to_string(dir.join("README.md")).unwrap().contains("Another title"));
     assert!(verify(out.path()).unwrap().is_sound());
     assert_eq!(relative(out.path()).len(), 7);
@@ -38,7 +40,7 @@ fn a_damaged_release_is_made_whole_again() {
     let whole = relative(out.path());
     fs::write(dir.join("paths.csv"), "count,path\n").unwrap();
     fs::remove_file(dir.join("od.csv")).unwrap();
-    Files::new(out.path(), settings(&stations())).publish(&release()).unwrap();
+    Publisher::new(out.path(), settings(&stations())).publish(&release()).unwrap();
     assert_eq!(relative(out.path()), whole);
 }
 
@@ -47,7 +49,7 @@ fn somebodys_notes_in_a_release_are_never_deleted() {
     let (out, dir) = published(&release());
     fs::write(dir.join("notes.txt"), "mine").unwrap();
     fs::write(dir.join("README.md"), "scribbled").unwrap();
-    let error = Files::new(out.path(), settings(&stations())).publish(&release()).unwrap_err();
+    let error = Publisher::new(out.path(), settings(&stations())).publish(&release()).unwrap_err();
     assert_eq!(error.kind(), Kind::Config);
     assert!(error.to_string().contains("notes.txt"), "{error}");
     assert_eq!(fs::read_to_string(dir.join("notes.txt")).unwrap(), "mine");
@@ -60,7 +62,7 @@ fn another_release_under_the_same_name_is_refused_before_and_after_payment() {
     let before = relative(out.path());
     let other =
         fixture::release(&window(), &stations(), Digest::of(b"other"), Input::Doublets, rows());
-    let mut files = Files::new(out.path(), settings(&stations()));
+    let mut files = Publisher::new(out.path(), settings(&stations()));
     assert!(files.preflight(&window(), release().id()).is_ok());
     for error in [
         files.preflight(other.window(), other.id()).unwrap_err(),
@@ -83,7 +85,7 @@ fn something_else_under_the_name_is_refused_and_kept() {
     let place = out.path().join(window().name());
     fs::create_dir(&place).unwrap();
     fs::write(place.join("thesis.tex"), "years of work").unwrap();
-    let mut files = Files::new(out.path(), settings(&stations()));
+    let mut files = Publisher::new(out.path(), settings(&stations()));
     assert_eq!(files.preflight(&window(), release().id()).unwrap_err().kind(), Kind::Config);
     assert_eq!(files.publish(&release()).unwrap_err().kind(), Kind::Config);
     assert_eq!(relative(out.path()).len(), 1);
@@ -94,7 +96,7 @@ fn preflight_leaves_nothing_behind() {
     let home = tempfile::tempdir().unwrap();
     let out = home.path().join("a/b");
     let id = ReleaseId::new(&window(), &Digest::of(b"config"));
-    Files::new(&out, settings(&stations())).preflight(&window(), &id).unwrap();
+    Publisher::new(&out, settings(&stations())).preflight(&window(), &id).unwrap();
     assert_eq!(home.path().read_dir().unwrap().count(), 0);
 }
 
@@ -102,7 +104,7 @@ fn preflight_leaves_nothing_behind() {
 fn an_out_that_cannot_be_made_is_the_outside_worlds_fault() {
     let home = tempfile::tempdir().unwrap();
     fs::write(home.path().join("file"), "").unwrap();
-    let mut files = Files::new(&home.path().join("file/out"), settings(&stations()));
+    let mut files = Publisher::new(&home.path().join("file/out"), settings(&stations()));
     for error in [
         files.preflight(&window(), release().id()).unwrap_err(),
         files.publish(&release()).unwrap_err(),
@@ -149,7 +151,7 @@ fn a_full_disk_leaves_nothing_half_written() {
     let (mut room, mut n_failures) = (0, 0);
     loop {
         let out = home.path().join("deep/out");
-        let mut files = Files::through(disk_with_room(room), &out, settings(&stations()));
+        let mut files = Publisher::through(disk_with_room(room), &out, settings(&stations()));
         match files.publish(&release()) {
             Ok(_) => break,
             Err(error) => {
@@ -176,7 +178,7 @@ fn a_full_disk_keeps_the_release_that_was_there() {
     let before = relative(out.path());
     let mut other = settings(&stations());
     other.title = "Another title".to_owned();
-    let mut files = Files::through(disk_with_room(3_000), out.path(), other);
+    let mut files = Publisher::through(disk_with_room(3_000), out.path(), other);
     assert_eq!(files.publish(&release()).unwrap_err().kind(), Kind::External);
     assert_eq!(relative(out.path()), before);
 }
@@ -194,10 +196,10 @@ fn what_dead_runs_left_is_cleared_away() {
     fs::write(out.path().join(".catalog.json.partial"), "{").unwrap();
     // The run died between the two renames.
     fs::rename(&dir, &old).unwrap();
-    let mut files = Files::through(disk_with_room(100), out.path(), settings(&stations()));
+    let mut files = Publisher::through(disk_with_room(100), out.path(), settings(&stations()));
     assert!(files.publish(&release()).is_err());
     assert!(dir.join("paths.csv").exists(), "the old release is back though the new one failed");
     fs::remove_file(out.path().join("catalog.json")).unwrap();
-    Files::new(out.path(), settings(&stations())).publish(&release()).unwrap();
+    Publisher::new(out.path(), settings(&stations())).publish(&release()).unwrap();
     assert_eq!(relative(out.path()), whole);
 }

@@ -1,7 +1,7 @@
 use std::fs;
 
-use super::super::tests::{release, row, settings, stations, window};
-use super::super::{Files, Sink, exported};
+use super::super::tests::{Publisher, release, row, settings, stations, window};
+use super::super::{exported, render};
 use super::*;
 use crate::engine::fixture;
 use crate::model::Input;
@@ -10,8 +10,9 @@ use crate::model::Input;
 fn a_release_comes_back_from_its_records_byte_by_byte() {
     let dir = tempfile::tempdir().unwrap();
     let settings = settings(&stations());
-    let (records, digest) = records_of(&release(), &settings).unwrap();
-    let published = Files::new(dir.path(), settings).publish(&release()).unwrap();
+    let rendered = render(&release(), &settings).unwrap();
+    let (records, digest) = (records_of(&rendered), rendered.digest());
+    let published = Publisher::new(dir.path(), settings).publish(&release()).unwrap();
     assert_eq!(digest, published);
     let rebuilt = rebuild(&records).unwrap();
     let place = dir.path().join(window().name());
@@ -37,7 +38,7 @@ fn chunks_are_small_and_hold_whole_lines() {
     let stations = stations();
     let config = Digest::of(b"config");
     let release = fixture::release(&window(), &stations, config, Input::Doublets, rows);
-    let (records, _) = records_of(&release, &settings(&stations)).unwrap();
+    let records = records_of(&render(&release, &settings(&stations)).unwrap());
     assert_eq!(rebuild(&records).unwrap().absent.len(), 4);
 
     let mut chunks = Chunks::default();
@@ -55,14 +56,14 @@ fn a_release_without_rows_has_no_chunks() {
     let stations = stations();
     let release =
         fixture::release(&window(), &stations, Digest::of(b"c"), Input::Doublets, Vec::new());
-    let (records, _) = records_of(&release, &settings(&stations)).unwrap();
+    let records = records_of(&render(&release, &settings(&stations)).unwrap());
     assert_eq!(records.len(), 2);
     assert_eq!(rebuild(&records).unwrap().paths_csv, b"count,path\n");
 }
 
 #[test]
 fn what_is_not_whole_is_refused() {
-    let (good, _) = records_of(&release(), &settings(&stations())).unwrap();
+    let good = records_of(&render(&release(), &settings(&stations())).unwrap());
     let spoil = |change: &dyn Fn(&mut Vec<TopicRecord>)| {
         let mut records = good.clone();
         change(&mut records);

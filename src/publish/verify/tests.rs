@@ -7,9 +7,8 @@ use crate::model::{Digest, Input, Kind};
 
 use super::super::manifest::{FILES, Package};
 use super::super::tests::{
-    published, relative, release, row, sequences, settings, stations, window,
+    Publisher, published, relative, release, row, sequences, settings, stations, window,
 };
-use super::super::{Files, Sink};
 use super::*;
 
 const ALL: [&str; 6] =
@@ -276,7 +275,7 @@ fn releases_of_several_windows_share_a_catalog() {
     let next = super::super::tests::window_of("America/Mexico_City", "2015-11-10T12:00:00-06:00");
     let rows = vec![row(2, &[(1, 1)])];
     let second = fixture::release(&next, &stations(), Digest::of(b"c"), Input::Doublets, rows);
-    Files::new(out.path(), settings(&stations())).publish(&second).unwrap();
+    Publisher::new(out.path(), settings(&stations())).publish(&second).unwrap();
     let report = verify(out.path()).unwrap();
     assert!(report.is_sound() && report.notes.is_empty(), "{report:?}");
     assert_eq!(report.releases.len(), 2);

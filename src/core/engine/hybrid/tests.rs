@@ -79,8 +79,8 @@ fn table_1_of_the_paper_gives_the_tree_of_its_figure_1_when_noise_is_off() {
         let basics = Basics { stations: two_groups(), threshold, ..basics(4) };
         let engine = Hybrid::new(Settings { basics, input: Input::Sequences, groups }).unwrap();
         let level = engine.level(24).unwrap();
-        let Basics { height, max_nodes, threads, .. } = engine.settings.basics;
-        let growth = Growth { height: height.get(), max_nodes, threads };
+        let Basics { height, max_nodes, .. } = engine.settings.basics;
+        let growth = Growth { height: height.get(), max_nodes };
         let levels = grow(window.trajectories(), &level, growth, &Silence);
         let mut tree = Vec::new();
         for (depth, level) in levels.iter().enumerate() {

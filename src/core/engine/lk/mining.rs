@@ -8,6 +8,8 @@
 use rustc_hash::FxHashMap;
 
 use super::work::{TooMuch, Work};
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+
 use crate::engine::trips::{Lists, Trips, number_of};
 
 /// One shard of a level holds about so many candidates at a time: 128 MiB.
@@ -197,16 +199,7 @@ fn grow_level(
         candidates.sort_unstable();
         settle(trips, frequent, length, k, &candidates)
     };
-    let mut found = Vec::new();
-    let all: Vec<u64> = (0..shards).collect();
-    for pair in all.chunks(2) {
-        std::thread::scope(|scope| {
-            let other = pair.get(1).map(|&shard| scope.spawn(move || grow(shard)));
-            found.push(grow(pair[0]));
-            found.extend(other.map(|other| other.join().expect("counting does not panic")));
-        });
-    }
-    found
+    (0..shards).into_par_iter().map(grow).collect()
 }
 
 fn settle(

@@ -1,7 +1,7 @@
 //! What tests of the engines over the tree share: stations, windows, releases, and trees without noise.
 
 use std::collections::BTreeMap;
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use super::{Basics, Recipe, Threshold, noisy_rows};
@@ -34,7 +34,6 @@ pub(crate) fn basics(n_stations: u32) -> Basics {
         max_nodes: 1 << 20,
         max_length: NonZeroU32::new(12).unwrap(),
         stations: stations(n_stations),
-        threads: NonZeroUsize::new(2).unwrap(),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Grows the tree level by level. Within a level nodes are independent, so threads may share them.
 
-use std::num::NonZeroUsize;
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::{Item, Node, Splitter, Sprout};
 use crate::engine::noise::NoiseSource;
@@ -16,8 +16,6 @@ pub struct Growth {
     pub height: u32,
     /// Noisy nodes in all; beyond it a level is truncated in path order.
     pub max_nodes: u64,
-    /// Threads; the result is the same for any number.
-    pub threads: NonZeroUsize,
 }
 
 /// The nodes of one level that are being split, with the trajectories below each.
@@ -50,7 +48,7 @@ pub(crate) fn grow<S: NoiseSource>(
     for level in 0..growth.height {
         let split =
             Split { trajectories, splitter, source, above: &above, frontier: &frontier, level };
-        let (nodes, next) = split.all(growth.threads, room);
+        let (nodes, next) = split.all(room);
         room -= nodes.len();
         frontier = next;
         if level > 0 {
@@ -86,15 +84,15 @@ struct Batch {
 impl<P: Splitter, S: NoiseSource> Split<'_, P, S> {
     /// Splits every node of the level, at most `room` children in all. Waves of batches run side by side and
     /// are joined in path order, so neither the threads nor their speed shows in the result.
-    fn all(&self, threads: NonZeroUsize, room: usize) -> (Vec<Node>, Frontier) {
+    fn all(&self, room: usize) -> (Vec<Node>, Frontier) {
         const BATCHES_A_WAVE: usize = 8;
         let mut joined = Batch::default();
         let batches = self.batches();
-        for wave in batches.chunks(BATCHES_A_WAVE * threads.get()) {
+        for wave in batches.chunks(BATCHES_A_WAVE * rayon::current_num_threads()) {
             if joined.nodes.len() >= room {
                 break;
             }
-            for batch in self.wave(wave, threads, room - joined.nodes.len()) {
+            for batch in self.wave(wave, room - joined.nodes.len()) {
                 join(&mut joined, batch, room);
             }
         }
@@ -119,29 +117,12 @@ impl<P: Splitter, S: NoiseSource> Split<'_, P, S> {
         batches
     }
 
-    fn wave(&self, batches: &[Range<usize>], threads: NonZeroUsize, room: usize) -> Vec<Batch> {
-        if batches.len() < 2 || threads.get() == 1 {
-            return batches.iter().map(|places| self.batch(places.clone(), room)).collect();
+    /// The batches of a wave, in their order, on every core.
+    fn wave(&self, batches: &[Range<usize>], room: usize) -> Vec<Batch> {
+        match batches {
+            [one] => vec![self.batch(one.clone(), room)],
+            several => several.par_iter().map(|places| self.batch(places.clone(), room)).collect(),
         }
-        let next = AtomicUsize::new(0);
-        let work = || {
-            let mut done = Vec::new();
-            loop {
-                let mine = next.fetch_add(1, Ordering::Relaxed);
-                let Some(places) = batches.get(mine) else { return done };
-                done.push((mine, self.batch(places.clone(), room)));
-            }
-        };
-        let mut done: Vec<(usize, Batch)> = std::thread::scope(|scope| {
-            let others: Vec<_> = (1..threads.get()).map(|_| scope.spawn(work)).collect();
-            let mut done = work();
-            for other in others {
-                done.extend(other.join().expect("T-6: a thread that panics stops the release"));
-            }
-            done
-        });
-        done.sort_unstable_by_key(|(mine, _)| *mine);
-        done.into_iter().map(|(_, batch)| batch).collect()
     }
 
     fn batch(&self, places: Range<usize>, room: usize) -> Batch {

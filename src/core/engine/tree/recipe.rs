@@ -1,7 +1,7 @@
 //! An engine over the tree says how a level is split and priced; everything else is the same for all of them.
 
 use std::fmt;
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use num_rational::Ratio;
@@ -34,8 +34,6 @@ pub struct Basics {
     pub max_length: NonZeroU32,
     /// The public stations.
     pub stations: Arc<Stations>,
-    /// Threads; never changes the result.
-    pub threads: NonZeroUsize,
 }
 
 impl Basics {
@@ -103,11 +101,7 @@ pub(crate) fn noisy_rows<R: Recipe, S: NoiseSource>(
     source: &S,
 ) -> Vec<Row> {
     let basics = recipe.basics();
-    let growth = Growth {
-        height: basics.height.get(),
-        max_nodes: basics.max_nodes,
-        threads: basics.threads,
-    };
+    let growth = Growth { height: basics.height.get(), max_nodes: basics.max_nodes };
     rows(&grow(window.trajectories(), level, growth, source), recipe.consistency())
 }
 

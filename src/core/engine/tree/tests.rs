@@ -1,11 +1,11 @@
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
 
 use num_rational::Ratio;
 use proptest::prelude::*;
 
 use super::consistent::{averaged_over_paths, fit_under};
 use super::*;
+use crate::engine::fixture::with_threads;
 use crate::engine::noise::{NodeClass, Noise, NoiseSource, Occupied, Scale, Silence};
 use crate::model::{Child, StationIx, Taxonomy};
 use crate::passenger::{CardKey, Trajectories};
@@ -204,8 +204,8 @@ fn trajectories(paths: &[Vec<u32>]) -> Trajectories {
     all
 }
 
-fn growth(height: u32, max_nodes: u64, threads: usize) -> Growth {
-    Growth { height, max_nodes, threads: NonZeroUsize::new(threads).unwrap() }
+fn growth(height: u32, max_nodes: u64) -> Growth {
+    Growth { height, max_nodes }
 }
 
 proptest! {
@@ -213,7 +213,7 @@ proptest! {
     fn without_noise_the_rows_are_the_trajectories(
         paths in prop::collection::vec(prop::collection::vec(0_u32..4, 1..5), 0..40),
     ) {
-        let levels = grow(&trajectories(&paths), &Flat::new(4, class(1)), growth(5, 1 << 20, 2), &Silence);
+        let levels = grow(&trajectories(&paths), &Flat::new(4, class(1)), growth(5, 1 << 20), &Silence);
         let mut expected: BTreeMap<Vec<u32>, u64> = BTreeMap::new();
         paths.iter().for_each(|path| *expected.entry(path.clone()).or_default() += 1);
         let released: BTreeMap<Vec<u32>, u64> = rows(&levels, Consistency::TopDown)
@@ -229,10 +229,12 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let splitter = Flat::new(30, NodeClass::new(Scale::new(2, 1).unwrap(), 5));
+        let (trajectories, key) = (trajectories(&paths), NoiseKey::for_test(seed));
         let grow = |threads| {
-            grow(&trajectories(&paths), &splitter, growth(4, 3_000, threads), &NoiseKey::for_test(seed))
+            with_threads(threads, || grow(&trajectories, &splitter, growth(4, 3_000), &key))
         };
-        prop_assert_eq!(grow(1), grow(4));
+        let one = grow(1);
+        prop_assert!([2, 7].iter().all(|&n| grow(n) == one));
     }
 
     #[test]
@@ -242,8 +244,8 @@ proptest! {
     ) {
         let trajectories = trajectories(&paths);
         let splitter = Flat::new(8, class(1));
-        let all = grow(&trajectories, &splitter, growth(3, 1 << 20, 2), &Silence);
-        let cut = grow(&trajectories, &splitter, growth(3, most, 2), &Silence);
+        let all = grow(&trajectories, &splitter, growth(3, 1 << 20), &Silence);
+        let cut = grow(&trajectories, &splitter, growth(3, most), &Silence);
         let n: usize = cut.iter().map(Vec::len).sum();
         prop_assert!(n as u64 <= most);
         prop_assert_eq!(&cut[0][..], &all[0][..cut[0].len()]);
@@ -256,8 +258,9 @@ fn many_nodes_are_split_side_by_side_with_one_result() {
     let paths: Vec<Vec<u32>> = (0..60_000).map(|i| vec![i % 97, i % 89, i % 83, i % 79]).collect();
     let splitter = Flat::new(100, NodeClass::new(Scale::new(3, 1).unwrap(), 9));
     let trajectories = trajectories(&paths);
+    let key = NoiseKey::for_test(1);
     let grow = |threads| {
-        grow(&trajectories, &splitter, growth(4, 1 << 22, threads), &NoiseKey::for_test(1))
+        with_threads(threads, || grow(&trajectories, &splitter, growth(4, 1 << 22), &key))
     };
     let (one, three) = (grow(1), grow(3));
     assert!(one[1].len() > 2_000, "{} nodes in the second level", one[1].len());
@@ -293,7 +296,7 @@ fn each_node_asks_its_own_noise() {
         }
     }
     let paths = vec![vec![0, 0], vec![1, 0], vec![2, 0]];
-    let levels = grow(&trajectories(&paths), &Flat::new(3, class(1)), growth(2, 100, 1), &ByPlace);
+    let levels = grow(&trajectories(&paths), &Flat::new(3, class(1)), growth(2, 100), &ByPlace);
     assert_eq!(levels[1].iter().map(|node| node.parent).collect::<Vec<_>>(), [1]);
 }
 

@@ -31,7 +31,9 @@ fn counter() -> impl FnMut() -> Nonce {
 fn taps_come_back_from_parcels_that_fit_the_broker() {
     let (packer, window) = (packer(1, "feed"), WindowId::new(-3));
     let stamps = some_stamps(45_000);
-    let parcels = packer.taps(window, 5, &stamps, &mut counter());
+    let mut nonce = counter();
+    let parcels: Vec<_> =
+        Packer::parts(&stamps).map(|part| packer.taps(window, 5, part, &nonce())).collect();
     assert_eq!(parcels.len(), 3);
     assert!(parcels.iter().all(|parcel| parcel.len() < 600 << 10));
     let mut back = Vec::new();
@@ -70,7 +72,7 @@ fn strangers_are_refused_for_their_reason() {
 #[test]
 fn every_changed_byte_is_noticed() {
     let packer = packer(1, "feed");
-    let parcel = packer.taps(WindowId::new(1), 0, &some_stamps(3), &mut counter()).remove(0);
+    let parcel = packer.taps(WindowId::new(1), 0, &some_stamps(3), &counter()());
     for at in 0..parcel.len() {
         let mut changed = parcel.clone();
         changed[at] ^= 1;
@@ -82,7 +84,7 @@ fn every_changed_byte_is_noticed() {
 fn a_parcel_shows_neither_cards_nor_feed() {
     let packer = packer(1, "a-feed-with-a-long-name");
     let stamps = some_stamps(2_000);
-    let parcel = packer.taps(WindowId::new(1), 0, &stamps, &mut counter()).remove(0);
+    let parcel = packer.taps(WindowId::new(1), 0, &stamps, &counter()());
     let shows = |needle: &[u8]| parcel.windows(needle.len()).any(|part| part == needle);
     assert!(!shows(b"a-feed-with"));
     assert!(!shows(&stamps[1_999].card.halves()[0].to_le_bytes()));

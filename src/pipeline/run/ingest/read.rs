@@ -9,10 +9,10 @@ use jiff::Timestamp;
 use rdkafka::error::KafkaError;
 use rdkafka::message::{BorrowedMessage, Message, Timestamp as Stamped};
 
-use super::super::Error;
-use super::{HELD_MAX, Ingest};
+use super::Worker;
 use crate::ingest::{Decoder, RECORD_BYTES_MAX};
-use crate::model::Reject;
+use crate::pipeline::Error;
+use crate::protocol::{IngestEvent, PolledRecord};
 use crate::seal::{Closing, Judged, Rules};
 use crate::window::Arrival;
 
@@ -56,7 +56,7 @@ impl Batch {
         self.records.len() >= BATCH || self.bytes.len() >= BATCH_BYTES
     }
 
-    fn judged(&self, rules: &Rules, decoder: &mut Decoder) -> Vec<Back> {
+    fn judged(&self, rules: &Rules, decoder: &mut Decoder) -> Vec<PolledRecord> {
         let mut start = 0;
         let mut back = Vec::with_capacity(self.records.len());
         for Read { partition, offset, stamped, end } in &self.records {
@@ -66,23 +66,16 @@ impl Batch {
                 Err(reason) => Judged::reject(reason, arrival),
             };
             start = *end;
-            back.push(Back { partition: *partition, offset: *offset, judged });
+            back.push(PolledRecord { partition: *partition, offset: *offset, judged });
         }
         back
     }
 }
 
-/// A record that was decoded and judged.
-struct Back {
-    partition: i32,
-    offset: i64,
-    judged: Judged,
-}
-
 /// The way to the other thread and back.
 struct Lane {
     there: SyncSender<Batch>,
-    back: Receiver<Vec<Back>>,
+    back: Receiver<Vec<PolledRecord>>,
 }
 
 impl Lane {
@@ -101,17 +94,16 @@ impl Lane {
     }
 }
 
-impl Ingest<'_> {
+impl Worker<'_> {
     /// Reads for a while, or until a flush is due by size.
     pub(super) fn read(&mut self, span: Duration) -> Result<(), Error> {
-        let room = HELD_MAX.saturating_sub(self.n_held());
-        let Self { group, rules, decoder, owned, stale_before, .. } = self;
-        let mut take = |back: Vec<Back>| {
-            for one in back {
-                if let Some(owned) = owned.get_mut(&one.partition) {
-                    owned.take(rules.closing, *stale_before, &one);
-                }
-            }
+        let room = self.machine.room();
+        let rules = self.machine.rules().clone();
+        let Self { group, machine, decoder, .. } = self;
+        // Polled records ask for nothing: what is due is found by the next tick.
+        let mut take = |records: Vec<PolledRecord>| {
+            let stepped = machine.step(IngestEvent::Polled(records), &mut super::nonce);
+            stepped.map(|_| ()).map_err(|error| super::stopped(group.topic(), error))
         };
         let mut decoder = Some(decoder);
         let mut batch = Batch::default();
@@ -132,7 +124,7 @@ impl Ingest<'_> {
                         n_read += 1;
                     }
                     Some(Err(KafkaError::PartitionEOF(_))) => {}
-                    Some(Err(error)) => group.bear(error)?,
+                    Some(Err(error)) => group.tolerate(error)?,
                 }
                 if !batch.is_full() {
                     if batch.records.len().is_multiple_of(256) && began.elapsed() >= span {
@@ -142,45 +134,24 @@ impl Ingest<'_> {
                 }
                 // A feed this busy is worth a second thread.
                 if let Some(decoder) = decoder.take() {
-                    lane = Some(Lane::open(scope, rules, decoder));
+                    lane = Some(Lane::open(scope, &rules, decoder));
                 }
                 if let Some(lane) = &lane {
                     let full = std::mem::take(&mut batch);
                     lane.there.send(full).expect("the other thread listens until this end closes");
-                    lane.back.try_iter().for_each(&mut take);
+                    lane.back.try_iter().try_for_each(&mut take)?;
                 }
             }
             match (lane, decoder) {
                 (Some(Lane { there, back }), _) => {
                     there.send(batch).expect("the other thread listens until this end closes");
                     drop(there);
-                    back.into_iter().for_each(&mut take);
+                    back.into_iter().try_for_each(&mut take)
                 }
-                (None, Some(decoder)) => take(batch.judged(rules, decoder)),
+                (None, Some(decoder)) => take(batch.judged(&rules, decoder)),
                 (None, None) => unreachable!("the decoder is here or on the lane"),
             }
-            Ok(())
         })
-    }
-}
-
-impl super::Owned {
-    fn take(&mut self, closing: Closing, stale_before: Timestamp, back: &Back) {
-        self.position = back.offset + 1;
-        if let Arrival::Stamped(at) = back.judged.arrival {
-            self.arrived_secs = Some(at.as_second());
-        }
-        match self.intake.take(closing, &back.judged) {
-            Ok(()) => self.counts.taps += 1,
-            Err(reason) => {
-                let is_old = || back.judged.progress.is_some_and(|event| event < stale_before);
-                if reason == Reject::Late || (reason == Reject::OutsideRange && is_old()) {
-                    self.n_stale += 1;
-                }
-                self.counts.reject(reason);
-                self.rejects.push((back.offset, reason));
-            }
-        }
     }
 }
 

@@ -7,20 +7,31 @@ use rdkafka::ClientContext;
 use rdkafka::Statistics;
 use rdkafka::TopicPartitionList;
 use rdkafka::config::RDKafkaLogLevel;
-use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext, RebalanceProtocol};
+use rdkafka::consumer::{
+    BaseConsumer, Consumer, ConsumerContext, ConsumerGroupMetadata, RebalanceProtocol,
+};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::types::RDKafkaRespErr;
 
-use crate::kafka::{Error, Protocol, Settings, Watcher, explain};
+use super::transaction::Membership;
+use super::{Error, Protocol, Settings, Watcher, explain};
 use crate::metrics::KafkaNumbers;
+use crate::protocol::Position;
 
 /// What changed since the worker last asked.
 #[derive(Debug, Default)]
-pub(super) struct Changes {
+pub struct Changes {
     /// Ours now; not read until the worker has assigned their positions.
-    pub(super) gained: BTreeSet<i32>,
+    pub gained: BTreeSet<i32>,
     /// Not ours any more; what was read of them and not committed is somebody else's to read again.
-    pub(super) lost: BTreeSet<i32>,
+    pub lost: BTreeSet<i32>,
+}
+
+/// What the group decided: all that is ours now, and what the worker has not heard of yet.
+#[derive(Debug, Default)]
+struct Decided {
+    held: BTreeSet<i32>,
+    news: Changes,
 }
 
 /// What the client last said of itself.
@@ -34,23 +45,24 @@ struct Told {
 
 /// What the client said since the worker last asked.
 #[derive(Clone, Debug, Default)]
-pub(super) struct News {
-    pub(super) numbers: KafkaNumbers,
+pub struct News {
+    /// Its numbers.
+    pub numbers: KafkaNumbers,
     /// The committed end of every partition that is read.
-    pub(super) ends: BTreeMap<i32, i64>,
+    pub ends: BTreeMap<i32, i64>,
 }
 
 /// A member's context: hears the reasons of trouble, and collects what the group decides. Never waits.
 #[derive(Default)]
-pub(super) struct Member {
+pub struct Member {
     watcher: Watcher,
-    changes: Mutex<Changes>,
+    decided: Mutex<Decided>,
     told: Mutex<Told>,
 }
 
 impl Member {
-    fn changes(&self) -> MutexGuard<'_, Changes> {
-        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    fn decided(&self) -> MutexGuard<'_, Decided> {
+        self.decided.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -108,7 +120,7 @@ impl ConsumerContext for Member {
         list: &mut TopicPartitionList,
     ) {
         let partitions: Vec<i32> = list.elements().iter().map(|one| one.partition()).collect();
-        let mut changes = self.changes();
+        let mut decided = self.decided();
         if what == RDKafkaRespErr::RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS {
             // Nobody will assign positions for nothing, and a member that leaves this unanswered takes part in no later
             // rebalance: it would hold the group up until its poll interval ends.
@@ -120,12 +132,16 @@ impl ConsumerContext for Member {
             if let Err(error) = answered {
                 self.watcher.note(&error.to_string());
             }
-            changes.gained.extend(partitions);
+            decided.held.extend(&partitions);
+            decided.news.gained.extend(partitions);
             return;
         }
         // Handed back before it was taken up: nothing to give up.
-        let held: Vec<i32> =
-            partitions.into_iter().filter(|partition| !changes.gained.remove(partition)).collect();
+        decided.held.retain(|partition| !partitions.contains(partition));
+        let held: Vec<i32> = partitions
+            .into_iter()
+            .filter(|partition| !decided.news.gained.remove(partition))
+            .collect();
         let given_up = match consumer.rebalance_protocol() {
             RebalanceProtocol::Cooperative => {
                 let topic = list.elements().first().map(|one| one.topic().to_owned());
@@ -140,19 +156,19 @@ impl ConsumerContext for Member {
         if let Err(error) = given_up {
             self.watcher.note(&error.to_string());
         }
-        changes.lost.extend(held);
+        decided.news.lost.extend(held);
     }
 }
 
 /// A consumer in a group.
-pub(super) struct Group {
+pub struct Group {
     consumer: BaseConsumer<Member>,
     topic: String,
 }
 
 impl Group {
     /// Joins; partitions come with later polls.
-    pub(super) fn join(settings: &Settings, group: &str, topic: &str) -> Result<Self, Error> {
+    pub fn join(settings: &Settings, group: &str, topic: &str) -> Result<Self, Error> {
         let member = Member::default();
         let watcher = member.watcher.clone();
         let mut config = settings.group_consumer(group);
@@ -168,67 +184,84 @@ impl Group {
         Ok(Self { consumer, topic: topic.to_owned() })
     }
 
-    pub(super) fn consumer(&self) -> &BaseConsumer<Member> {
+    /// The client.
+    pub fn consumer(&self) -> &BaseConsumer<Member> {
         &self.consumer
     }
 
-    pub(super) fn topic(&self) -> &str {
+    /// The topic it reads.
+    pub fn topic(&self) -> &str {
         &self.topic
     }
 
     /// What the client said of itself since the last call, if it said something.
-    pub(super) fn news(&self) -> Option<News> {
+    pub fn news(&self) -> Option<News> {
         self.consumer.context().told.lock().unwrap_or_else(PoisonError::into_inner).news.take()
     }
 
     /// What the group decided since the last call.
-    pub(super) fn changes(&self) -> Changes {
-        std::mem::take(&mut *self.consumer.context().changes())
+    pub fn changes(&self) -> Changes {
+        std::mem::take(&mut self.consumer.context().decided().news)
     }
 
     /// An error with its true reason.
-    pub(super) fn explain(&self, error: KafkaError) -> Error {
+    pub fn explain(&self, error: KafkaError) -> Error {
         explain(&self.consumer.context().watcher, error)
     }
 
-    /// Errors that pass are borne; input that vanished is not.
-    pub(super) fn bear(&self, error: KafkaError) -> Result<(), super::Error> {
+    /// Ignores transient errors; fails when input was lost or access is denied.
+    pub fn tolerate(&self, error: KafkaError) -> Result<(), Error> {
         match error.rdkafka_error_code() {
             Some(RDKafkaErrorCode::AutoOffsetReset | RDKafkaErrorCode::OffsetOutOfRange) => {
-                Err(super::Error::Vanished { topic: self.topic.clone() })
+                Err(Error::Vanished { topic: self.topic.clone() })
             }
             Some(
                 RDKafkaErrorCode::UnknownTopicOrPartition
                 | RDKafkaErrorCode::UnknownTopic
                 | RDKafkaErrorCode::UnknownPartition,
-            ) => Err(super::Error::NoTopic(self.topic.clone())),
+            ) => Err(Error::TopicGone { topic: self.topic.clone() }),
             Some(
                 RDKafkaErrorCode::TopicAuthorizationFailed
                 | RDKafkaErrorCode::GroupAuthorizationFailed
                 | RDKafkaErrorCode::Fatal,
-            ) => Err(self.explain(error).into()),
+            ) => Err(self.explain(error)),
             _ => Ok(()),
         }
     }
 
     /// Starts reading partitions at positions.
-    pub(super) fn assign(&self, positions: &TopicPartitionList) -> Result<(), Error> {
+    pub fn assign(&self, positions: &TopicPartitionList) -> Result<(), Error> {
         match self.consumer.rebalance_protocol() {
             RebalanceProtocol::Cooperative => self.consumer.incremental_assign(positions),
             _ => self.consumer.assign(positions),
         }
         .map_err(|error| self.explain(error))
     }
+}
 
-    /// Whether all of these are ours at this moment. A member that the group has thrown out learns it from its
-    /// heartbeat; what it held stays assigned until it polls again, but counts as lost from then on.
-    pub(super) fn owns(&self, mut partitions: impl Iterator<Item = i32>) -> bool {
-        if self.consumer.assignment_lost() || !self.consumer.context().changes().lost.is_empty() {
+impl Membership for Group {
+    fn topic(&self) -> &str {
+        &self.topic
+    }
+
+    fn metadata(&self) -> Option<ConsumerGroupMetadata> {
+        self.consumer.group_metadata()
+    }
+
+    /// A member that the group has thrown out learns it from its heartbeat; what it held stays assigned until it polls
+    /// again, but counts as lost from then on.
+    fn owns(&self, positions: &[Position]) -> bool {
+        if self.consumer.assignment_lost() {
             return false;
         }
-        let Ok(assigned) = self.consumer.assignment() else { return false };
-        let assigned: BTreeSet<i32> =
-            assigned.elements().iter().map(|one| one.partition()).collect();
-        partitions.all(|partition| assigned.contains(&partition))
+        let decided = self.consumer.context().decided();
+        let Decided { held, news } = &*decided;
+        // What went and came back while the worker did not listen is not what the worker holds.
+        let is_ours = |partition: &i32| {
+            held.contains(partition)
+                && !news.lost.contains(partition)
+                && !news.gained.contains(partition)
+        };
+        positions.iter().all(|position| is_ours(&position.partition))
     }
 }

@@ -1,0 +1,170 @@
+//! The release side of the segments: what has come of each window, and from where reading must go on.
+
+use super::transaction::Position;
+use super::window::ReleasePlan;
+use super::{Error, ReleaseMetadata};
+use crate::ledger::Chain;
+use crate::model::{Calendar, Mac, StationIx, WindowId};
+use crate::passenger::Stamp;
+use crate::planted;
+use crate::seal::{Assembly, Packer, Parcel};
+
+/// The one partition of `segments`.
+pub(super) const SEGMENTS: i32 = 0;
+
+/// Windows on their way to their release.
+#[derive(Debug)]
+pub struct PendingWindows {
+    packer: Packer,
+    calendar: Calendar,
+    n_stations: u32,
+    assembly: Assembly,
+    first: WindowId,
+    /// Next record to read.
+    position: i64,
+    /// The last window that was released or withheld.
+    done_through: Option<WindowId>,
+    /// Records before this are needed no more.
+    delete_before: Option<i64>,
+}
+
+impl PendingWindows {
+    /// Nothing has come yet; reading goes on at a position.
+    pub(super) fn new<R>(
+        plan: &ReleasePlan<R>,
+        first: WindowId,
+        position: i64,
+        done_through: Option<WindowId>,
+    ) -> Self {
+        Self {
+            packer: plan.packer.clone(),
+            calendar: plan.calendar.clone(),
+            n_stations: plan.n_stations,
+            assembly: Assembly::default(),
+            first,
+            position,
+            done_through,
+            delete_before: None,
+        }
+    }
+
+    /// Takes a record of `segments`; what a settled window still gets is dropped.
+    pub(super) fn take(&mut self, offset: i64, payload: &[u8], chain: &Chain) -> Result<(), Error> {
+        let segment =
+            self.packer.open(payload).map_err(|error| Error::Segment { offset, error })?;
+        self.check(offset, &segment)?;
+        self.position = offset + 1;
+        let (Parcel::Taps { window, .. } | Parcel::Finished { window, .. }) = &segment;
+        if self.done_through >= Some(*window) || chain.book().is_settled(*window) {
+            return Ok(());
+        }
+        self.assembly.take(segment, offset).map_err(|error| Error::Assembly { offset, error })
+    }
+
+    /// An authentic record can still be wrong: then its writer was.
+    fn check(&self, offset: i64, segment: &Parcel) -> Result<(), Error> {
+        let (Parcel::Taps { window: id, .. } | Parcel::Finished { window: id, .. }) = segment;
+        let wrong = |what: &str| Err(Error::WrongSegment { offset, what: what.to_owned() });
+        if *id < self.first {
+            return wrong("its window lies before the first window of this feed");
+        }
+        let Some(window) = self.calendar.window(*id) else {
+            return wrong("its window does not exist in this feed's calendar");
+        };
+        match segment {
+            Parcel::Finished { partition, n_partitions, .. } if partition >= n_partitions => {
+                wrong("it marks a partition that its topic does not have")
+            }
+            Parcel::Taps { stamps, .. } => {
+                let length = window.length_millis();
+                let is_wrong = |stamp: &Stamp| {
+                    stamp.station >= StationIx(self.n_stations) || stamp.offset_millis >= length
+                };
+                match stamps.iter().any(is_wrong) {
+                    true => wrong("it holds a tap outside its window or the station list"),
+                    false => Ok(()),
+                }
+            }
+            Parcel::Finished { .. } => Ok(()),
+        }
+    }
+
+    /// The next record to read.
+    pub(super) fn next_offset(&self) -> i64 {
+        self.position
+    }
+
+    /// The earliest window that every partition has finished.
+    pub(super) fn complete(&self) -> Option<WindowId> {
+        self.assembly.complete()
+    }
+
+    /// Hands the taps of a complete window over; the window stays until it is done.
+    pub(super) fn take_stamps(&mut self, window: WindowId) -> Vec<Stamp> {
+        self.assembly.take_stamps(window)
+    }
+
+    /// Where reading must go on after a crash: nothing that an unsettled window needs lies before.
+    pub(super) fn position(&self, n_records: u64, head: Mac) -> Position {
+        self.position_at(self.assembly.earliest_needed(), n_records, head, self.done_through)
+    }
+
+    /// The same, once this window is done.
+    pub(super) fn position_after(&self, window: WindowId, n_records: u64, head: Mac) -> Position {
+        let done_through = self.done_through.max(Some(window));
+        let needed = self.assembly.earliest_needed_without(window);
+        self.position_at(needed, n_records, head, done_through)
+    }
+
+    fn position_at(
+        &self,
+        needed: Option<i64>,
+        n_records: u64,
+        head: Mac,
+        done_through: Option<WindowId>,
+    ) -> Position {
+        let needed = needed.filter(|_| !planted!(OffsetPastUnsettled));
+        Position {
+            partition: SEGMENTS,
+            offset: needed.unwrap_or(self.position),
+            metadata: ReleaseMetadata { n_records, head, done_through }.to_text(),
+        }
+    }
+
+    /// A window is released or withheld, and the position after it committed.
+    pub(super) fn done(&mut self, window: WindowId, committed: Option<i64>) {
+        self.assembly.settle(window);
+        self.done_through = self.done_through.max(Some(window));
+        self.delete_before = self.delete_before.max(committed);
+    }
+
+    /// Records before this offset are needed no more; said once.
+    pub(super) fn take_delete_before(&mut self) -> Option<i64> {
+        self.delete_before.take()
+    }
+
+    /// Whether this window has gone its way.
+    pub(super) fn is_done(&self, window: WindowId, chain: &Chain) -> bool {
+        self.done_through >= Some(window) || chain.book().is_settled(window)
+    }
+
+    /// Windows on their way: how many partitions have finished each, of how many.
+    pub fn gathered(&self) -> impl Iterator<Item = (WindowId, u32, u32)> {
+        self.assembly.gathered()
+    }
+
+    /// How many windows are on their way.
+    pub fn n_windows(&self) -> usize {
+        self.assembly.n_windows()
+    }
+
+    /// How many taps they hold.
+    pub fn n_taps(&self) -> usize {
+        self.assembly.n_taps()
+    }
+
+    /// What they take in memory.
+    pub fn n_bytes(&self) -> usize {
+        self.assembly.n_bytes()
+    }
+}

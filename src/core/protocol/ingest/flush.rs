@@ -1,0 +1,158 @@
+//! A flush: one transaction with segments, markers, rejects and positions.
+
+use std::collections::BTreeMap;
+
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use serde_json::json;
+
+use super::{Ingest, IngestEffect, IngestNote, Phase, Sealings};
+use crate::model::{Counts, WindowId};
+use crate::planted;
+use crate::protocol::Why;
+use crate::protocol::transaction::{Ended, OutRecord, Position, Topic, Transaction};
+use crate::seal::{Nonce, Packer, Remembered};
+
+/// Markers in one flush; a feed that was away for long catches up in several.
+const MARKERS_MAX: usize = 5_000;
+/// Fewer taps are packed sooner than other threads are woken.
+const WORTH_A_THREAD: usize = 20_000;
+
+impl Ingest {
+    /// Begins a flush, if there is anything to commit.
+    pub(super) fn flush(&mut self, nonce: &mut dyn FnMut() -> Nonce) -> Vec<IngestEffect> {
+        self.last_flush = self.now;
+        let sealings: Sealings = self
+            .partitions
+            .iter()
+            .map(|(number, partition)| (*number, self.due(&partition.intake, MARKERS_MAX)))
+            .filter(|(number, due)| !due.is_empty() || self.partitions[number].n_uncommitted() > 0)
+            .collect();
+        if sealings.is_empty() {
+            return Vec::new();
+        }
+        if sealings.values().all(Vec::is_empty) {
+            return vec![self.commit(sealings, 0, nonce)];
+        }
+        // Asked after the deadline, so that a partition that was added in time is counted.
+        self.phase = Phase::Counting(sealings);
+        vec![IngestEffect::CountPartitions]
+    }
+
+    /// One transaction: segments, markers, rejects, positions. Nothing is forgotten before it is committed.
+    pub(super) fn commit(
+        &mut self,
+        sealings: Sealings,
+        n_partitions: u32,
+        nonce: &mut dyn FnMut() -> Nonce,
+    ) -> IngestEffect {
+        let mut segments = self.segments(&sealings, nonce);
+        let mut transaction = Transaction::default();
+        for (&number, due) in &sealings {
+            let partition = &self.partitions[&number];
+            let mut markers = Vec::new();
+            for one in due.iter().filter(|one| one.exists) {
+                let marker = self.plan.packer.finished(
+                    one.window,
+                    number.unsigned_abs(),
+                    n_partitions,
+                    &nonce(),
+                );
+                markers.push(OutRecord::plain(Topic::Segments, marker));
+            }
+            let parts = segments.remove(&number).unwrap_or_default();
+            let parts = parts.into_iter().map(|part| OutRecord::plain(Topic::Segments, part));
+            if planted!(MarkerBeforeSegment) {
+                transaction.records.append(&mut markers);
+            }
+            transaction.records.extend(parts);
+            transaction.records.append(&mut markers);
+            let rejects = partition.rejects.iter().map(|(offset, reason)| {
+                let reject = json!({
+                    "topic": self.plan.taps_topic, "partition": number, "offset": offset, "reason": reason.label(),
+                });
+                OutRecord::plain(Topic::Rejects, reject.to_string().into_bytes())
+            });
+            transaction.records.extend(rejects);
+            let sealed_through =
+                due.last().map(|one| one.window).max(partition.intake.seals().last());
+            let memory =
+                Remembered { sealed_through, greatest_event: partition.intake.greatest_event() };
+            transaction.positions.push(Position {
+                partition: number,
+                offset: partition.position,
+                metadata: memory.to_text(),
+            });
+        }
+        self.phase = Phase::Committing(sealings);
+        IngestEffect::Commit(transaction)
+    }
+
+    /// The taps of every partition as segments. Nonces are drawn in order, so threads never show.
+    fn segments(
+        &self,
+        sealings: &Sealings,
+        nonce: &mut dyn FnMut() -> Nonce,
+    ) -> BTreeMap<i32, Vec<Vec<u8>>> {
+        let mut parts = Vec::new();
+        for &number in sealings.keys() {
+            for (window, stamps) in self.partitions[&number].intake.held() {
+                for part in Packer::parts(stamps) {
+                    parts.push((number, *window, part, nonce()));
+                }
+            }
+        }
+        let pack = |(number, window, part, nonce): &(i32, WindowId, &[_], Nonce)| {
+            (*number, self.plan.packer.taps(*window, number.unsigned_abs(), part, nonce))
+        };
+        let packed: Vec<(i32, Vec<u8>)> = match self.n_held() < WORTH_A_THREAD {
+            true => parts.iter().map(pack).collect(),
+            false => parts.par_iter().map(pack).collect(),
+        };
+        let mut segments: BTreeMap<i32, Vec<Vec<u8>>> = BTreeMap::new();
+        for (number, segment) in packed {
+            segments.entry(number).or_default().push(segment);
+        }
+        segments
+    }
+
+    pub(super) fn ended(&mut self, sealings: &Sealings, ended: Ended) -> Vec<IngestEffect> {
+        let mut effects = Vec::new();
+        match ended {
+            Ended::Committed => {
+                let counts = self.committed(sealings);
+                effects.push(IngestEffect::Tell(IngestNote::Flushed(counts)));
+                effects.extend(self.warn_of_lateness());
+            }
+            // What was lost is dropped when the group says so; the rest is sent again.
+            Ended::Aborted | Ended::Lost => self.must_poll = true,
+            Ended::Fenced(reason) => return vec![self.leave(Why::Replaced(reason))],
+            Ended::Unknown(reason) => return vec![self.leave(Why::Unknown(reason))],
+        }
+        if self.is_stopping {
+            effects.push(self.leave(Why::Stopped));
+        }
+        effects
+    }
+
+    /// Forgets what is committed now.
+    fn committed(&mut self, sealings: &Sealings) -> Counts {
+        let mut counts = Counts::default();
+        for (number, due) in sealings {
+            let Some(partition) = self.partitions.get_mut(number) else { continue };
+            let (theirs, n_stale) = partition.committed(due.last().map(|sealing| sealing.window));
+            counts.add(&theirs);
+            self.n_stale += n_stale;
+        }
+        self.n_taps += counts.taps;
+        counts
+    }
+
+    /// A feed of old taps with closing by arrival rejects nearly all of them: said once.
+    fn warn_of_lateness(&mut self) -> Option<IngestEffect> {
+        if self.has_warned || self.n_stale < 100 || self.n_stale <= self.n_taps {
+            return None;
+        }
+        self.has_warned = true;
+        Some(IngestEffect::Tell(IngestNote::MostTapsLate))
+    }
+}

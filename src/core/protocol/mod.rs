@@ -1,0 +1,195 @@
+//! The exactly-once protocol as decisions: what happened in, what to do out. No I/O, no clock, no thread.
+//!
+//! In → out: events ([`IngestEvent`], [`ReleaseEvent`]) → effects ([`IngestEffect`], [`ReleaseEffect`]).
+//! Promises: R-1 Reserved, noise, files, Settled, always in this order; R-4 a tap is in exactly one committed segment;
+//!   R-5 a price is durable before its noise is drawn, and a release appears with its settlement and position; R-6 a worker
+//!   that was replaced changes nothing.
+//! Refuses: segments, ledgers and positions that no correct worker wrote.
+//! Why: decisions without I/O can be simulated, crash by crash; `tests/sim` does.
+
+mod active;
+mod gathering;
+mod ingest;
+mod metadata;
+mod partition;
+pub mod planted;
+mod release;
+mod transaction;
+mod window;
+
+pub use gathering::PendingWindows;
+pub use ingest::{Committed, HELD_MAX, Ingest, IngestEffect, IngestEvent, IngestNote, IngestPlan};
+pub use metadata::ReleaseMetadata;
+pub use partition::{Partition, PolledRecord};
+pub use release::{ReleaseEffect, ReleaseEvent, ReleaseNote, Releaser, SegmentRecord};
+pub use transaction::{Call, Ended, OutRecord, Position, Topic, Transaction};
+pub use window::{FreezeJob, Made, MakeJob, ReleasePlan, Render};
+
+use std::fmt;
+
+use crate::engine;
+use crate::ledger::ChainFault;
+use crate::model::Kind;
+use crate::seal::{AssemblyError, ParcelError};
+
+/// Why a worker leaves.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Why {
+    /// It was asked to.
+    Stopped,
+    /// Every window of the range has gone its way.
+    RangeDone,
+    /// Another worker has taken over: join again.
+    Replaced(String),
+    /// Nobody knows how a transaction ended: join again, with a new epoch and a new look.
+    Unknown(String),
+}
+
+/// Why the protocol cannot go on. Each stops the work: no release is better than a wrong one.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A record of `segments` that is not ours.
+    #[error("record {offset}: {error}")]
+    Segment {
+        /// Its offset.
+        offset: i64,
+        /// What is wrong.
+        error: ParcelError,
+    },
+    /// A record of `segments` that no correct worker writes.
+    #[error(
+        "record {offset}: {what}; no worker of this feed writes that. Nothing is released: find out who wrote it, then \
+         commit a position behind it for the release group"
+    )]
+    WrongSegment {
+        /// Its offset.
+        offset: i64,
+        /// What is wrong.
+        what: String,
+    },
+    /// Segments that do not fit together.
+    #[error("record {offset}: {error}; nothing is released")]
+    Assembly {
+        /// The offset of the second of the two.
+        offset: i64,
+        /// What is wrong.
+        error: AssemblyError,
+    },
+    /// A ledger record is not what was written, or does not follow.
+    #[error("{0}")]
+    Ledger(ChainFault),
+    /// The ledger belongs to another feed.
+    #[error("the ledger belongs to feed {found:?}, not to {expected:?} (feed.id)")]
+    OtherFeed {
+        /// The feed in its records.
+        found: String,
+        /// The feed of the configuration.
+        expected: String,
+    },
+    /// The ledger is shorter than it was.
+    #[error(
+        "the ledger holds {found} records, but {expected} were there when a release was last committed; payments are \
+         missing. Nothing is released"
+    )]
+    LedgerShortened {
+        /// Records there.
+        found: u64,
+        /// Records there were.
+        expected: u64,
+    },
+    /// Committed positions are gone although windows were released.
+    #[error(
+        "no position is committed, but windows were released: the offsets expired, or kafka.group changed. Reading from \
+         the beginning would count taps again: commit positions for the group, then start again"
+    )]
+    PositionsExpired,
+    /// A commit with metadata that this version did not write.
+    #[error(
+        "the position committed for partition {partition} carries metadata that this version of tapveil did not write \
+         ({text:?}); use the version that wrote it, or commit a position without metadata for the group"
+    )]
+    ForeignMetadata {
+        /// Of which partition.
+        partition: i32,
+        /// The metadata.
+        text: String,
+    },
+    /// The first offset of a partition is unknown.
+    #[error("the first offset of partition {0} is unknown")]
+    NoLowOffset(i32),
+    /// The topic of the taps has no partitions.
+    #[error("the topic of the taps has no partitions any more; taps may be lost")]
+    NoPartitions,
+    /// No window to begin with.
+    #[error("window.from names no window")]
+    NoFirstWindow,
+    /// An engine fails.
+    #[error(transparent)]
+    Engine(#[from] engine::Error),
+    /// A release cannot be rendered.
+    #[error("{0}")]
+    Render(String),
+    /// The same input gave another release.
+    #[error(
+        "window {window}: the same taps and configuration gave another release than the one that is booked; the engine \
+         changed without a new revision. Nothing was published"
+    )]
+    Changed {
+        /// The window.
+        window: String,
+    },
+    /// The driver answered what nobody asked.
+    #[error("the driver sent {event} while the protocol was {phase}; report this as a bug")]
+    OutOfTurn {
+        /// What the protocol was doing.
+        phase: String,
+        /// What came.
+        event: String,
+    },
+}
+
+impl Error {
+    fn out_of_turn(phase: &impl fmt::Debug, event: &impl fmt::Debug) -> Self {
+        // The names of the variants alone: what is inside may point at a person.
+        let name = |debug: String| {
+            debug.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_owned()
+        };
+        Self::OutOfTurn { phase: name(format!("{phase:?}")), event: name(format!("{event:?}")) }
+    }
+
+    /// Whose fault it is.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Segment { .. }
+            | Self::PositionsExpired
+            | Self::ForeignMetadata { .. }
+            | Self::OtherFeed { .. }
+            | Self::NoFirstWindow
+            | Self::Ledger(ChainFault::OtherSecret) => Kind::Config,
+            Self::NoLowOffset(_) | Self::NoPartitions => Kind::External,
+            Self::Engine(error) => error.kind(),
+            Self::WrongSegment { .. }
+            | Self::Assembly { .. }
+            | Self::Ledger(ChainFault::Broken { .. })
+            | Self::LedgerShortened { .. }
+            | Self::Render(_)
+            | Self::Changed { .. }
+            | Self::OutOfTurn { .. } => Kind::Broken,
+        }
+    }
+
+    /// Whether a release did not stand its own check.
+    pub fn is_failed_check(&self) -> bool {
+        matches!(self, Self::Engine(_) | Self::Render(_) | Self::Changed { .. })
+            && self.kind() == Kind::Broken
+    }
+}
+
+impl From<ChainFault> for Error {
+    fn from(fault: ChainFault) -> Self {
+        Self::Ledger(fault)
+    }
+}
+
+#[cfg(test)]
+mod tests;

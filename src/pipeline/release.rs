@@ -1,0 +1,239 @@
+//! One way to release windows, for files and for Kafka: executes what the protocol wants through four seams and feeds back
+//! what happened. It decides nothing.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use super::Error;
+use crate::clock::Clock;
+use crate::ledger::{self, Ledger};
+use crate::metrics::Metrics;
+use crate::protocol::{Committed, ReleaseEffect, ReleaseEvent, ReleaseNote, Releaser, Why};
+use crate::publish::{Renderer, Sink};
+
+/// What happens to the release worker.
+pub(super) type Event = ReleaseEvent<Renderer>;
+
+/// Where complete windows come from: a file, or the segments of a topic.
+pub(super) trait Source {
+    /// What happened since the last call; waits a little if nothing did. `None`: nothing more will come.
+    fn next(&mut self) -> Result<Option<Vec<Event>>, Error>;
+
+    /// The group's commit, and the first offset.
+    fn position(&mut self) -> Result<(Option<Committed>, i64), Error>;
+
+    /// Goes on from an offset.
+    fn assign(&mut self, position: i64) -> Result<(), Error>;
+
+    /// Forgets records that nobody needs any more. Housekeeping: a failure is told, and nothing else.
+    fn delete(&mut self, before: i64) -> Result<(), Error>;
+
+    /// Does long work, and stays alive meanwhile.
+    fn compute(&mut self, work: &mut (dyn FnMut() + Send)) -> Result<(), Error>;
+}
+
+/// Who watches the work.
+pub(super) trait Watch {
+    /// Something happened.
+    fn note(&mut self, note: &ReleaseNote, worker: &Releaser<Renderer>);
+
+    /// Records could not be deleted.
+    fn kept(&mut self, error: &Error);
+
+    /// A step of the work is behind us: for crash points.
+    fn passed(&mut self, step: &'static str);
+}
+
+/// What a release worker works with.
+pub(super) struct Seams<'a> {
+    pub(super) source: &'a mut dyn Source,
+    pub(super) sinks: &'a mut [Box<dyn Sink>],
+    pub(super) ledger: &'a mut dyn Ledger,
+    pub(super) clock: &'a dyn Clock,
+    pub(super) metrics: &'a Metrics,
+    pub(super) watch: &'a mut dyn Watch,
+    /// The ledger's name, for messages.
+    pub(super) ledger_name: String,
+    /// The name of where windows come from, for messages.
+    pub(super) source_name: String,
+}
+
+/// The release worker and its seams.
+pub(super) struct Driver<'a> {
+    worker: Releaser<Renderer>,
+    seams: Seams<'a>,
+    /// When the window at hand began to be frozen.
+    frozen_at: Option<Instant>,
+}
+
+impl<'a> Driver<'a> {
+    pub(super) fn new(worker: Releaser<Renderer>, seams: Seams<'a>) -> Self {
+        Self { worker, seams, frozen_at: None }
+    }
+
+    /// Works until nothing more comes, the protocol leaves, or `is_stopped` says so. `turn` is called now and then.
+    pub(super) fn run(
+        &mut self,
+        is_stopped: &dyn Fn() -> bool,
+        turn: &mut dyn FnMut(&Releaser<Renderer>),
+    ) -> Result<Why, Error> {
+        while !is_stopped() {
+            let Some(events) = self.seams.source.next()? else { return Ok(Why::RangeDone) };
+            for event in events {
+                if let Some(why) = self.tell(event)? {
+                    return Ok(why);
+                }
+            }
+            // Window after window, as long as one is complete.
+            loop {
+                let now = self.seams.clock.now();
+                let effects = self.step(ReleaseEvent::Tick(now))?;
+                if effects.is_empty() || is_stopped() {
+                    break;
+                }
+                if let Some(why) = self.execute_all(effects.into())? {
+                    return Ok(why);
+                }
+            }
+            turn(&self.worker);
+        }
+        Ok(Why::Stopped)
+    }
+
+    fn tell(&mut self, event: Event) -> Result<Option<Why>, Error> {
+        let effects = self.step(event)?;
+        self.execute_all(effects.into())
+    }
+
+    fn step(&mut self, event: Event) -> Result<Vec<ReleaseEffect<Renderer>>, Error> {
+        let stepped = self.worker.step(event);
+        stepped.map_err(|error| {
+            if error.is_failed_check() {
+                self.seams.metrics.verify_failed();
+            }
+            Error::of_protocol(error, &self.seams.ledger_name, &self.seams.source_name)
+        })
+    }
+
+    fn execute_all(
+        &mut self,
+        mut queue: VecDeque<ReleaseEffect<Renderer>>,
+    ) -> Result<Option<Why>, Error> {
+        while let Some(effect) = queue.pop_front() {
+            if let ReleaseEffect::Leave(why) = effect {
+                return Ok(Some(why));
+            }
+            if let Some(event) = self.execute(effect)? {
+                queue.extend(self.step(event)?);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Executes one effect; gives the answer, if it has one.
+    fn execute(&mut self, effect: ReleaseEffect<Renderer>) -> Result<Option<Event>, Error> {
+        let seams = &mut self.seams;
+        Ok(match effect {
+            ReleaseEffect::Fence => {
+                seams.ledger.fence()?;
+                None
+            }
+            ReleaseEffect::ReadLedger => Some(ReleaseEvent::LedgerRead(seams.ledger.read()?)),
+            ReleaseEffect::ReadPosition => {
+                let (committed, low) = seams.source.position()?;
+                Some(ReleaseEvent::PositionRead(committed, low))
+            }
+            ReleaseEffect::AssignAt(position) => {
+                seams.source.assign(position)?;
+                None
+            }
+            ReleaseEffect::Freeze(job) => {
+                self.frozen_at = Some(Instant::now());
+                let sealed = compute(seams.source, || job.run())?;
+                seams.watch.passed("frozen");
+                Some(ReleaseEvent::Frozen(sealed))
+            }
+            ReleaseEffect::Preflight(window, id) => {
+                for sink in seams.sinks.iter_mut() {
+                    sink.preflight(&window, &id)?;
+                }
+                Some(ReleaseEvent::Cleared)
+            }
+            ReleaseEffect::Commit(transaction) => {
+                let ended = seams.ledger.commit(&transaction)?;
+                seams.watch.passed("committed");
+                Some(ReleaseEvent::Ended(ended))
+            }
+            ReleaseEffect::Make(job) => {
+                seams.watch.passed("reserved");
+                let (began, engine) = (Instant::now(), job.engine());
+                let made = compute(seams.source, || job.run())?;
+                seams.metrics.engine_ran(engine, began.elapsed().as_secs_f64());
+                seams.watch.passed("made");
+                Some(ReleaseEvent::Made(made))
+            }
+            ReleaseEffect::Publish(made) => {
+                let mut records = Vec::new();
+                for sink in seams.sinks.iter_mut() {
+                    records.extend(sink.publish(made.rendered())?);
+                }
+                seams.watch.passed("published");
+                Some(ReleaseEvent::Published(records))
+            }
+            ReleaseEffect::Delete(before) => {
+                if let Err(error) = seams.source.delete(before) {
+                    seams.watch.kept(&error);
+                }
+                seams.watch.passed("deleted");
+                None
+            }
+            ReleaseEffect::Tell(note) => {
+                self.note(&note);
+                None
+            }
+            ReleaseEffect::Leave(_) => None,
+        })
+    }
+
+    fn note(&mut self, note: &ReleaseNote) {
+        let seams = &mut self.seams;
+        match note {
+            ReleaseNote::Sealed(n_duplicates) => seams.metrics.sealed(*n_duplicates),
+            ReleaseNote::Withheld { refusal, .. } => seams.metrics.withheld(refusal.reason()),
+            ReleaseNote::Released { engine, .. } => {
+                let seconds = self.frozen_at.map_or(0.0, |began| began.elapsed().as_secs_f64());
+                seams.metrics.released(engine, seconds, seams.clock.now().as_second());
+            }
+            ReleaseNote::Active | ReleaseNote::StandingBy => {}
+        }
+        seams.watch.note(note, &self.worker);
+    }
+}
+
+/// Long work on a value, through a source that stays alive meanwhile.
+fn compute<T: Send>(source: &mut dyn Source, work: impl FnOnce() -> T + Send) -> Result<T, Error> {
+    let mut work = Some(work);
+    let mut done = None;
+    source.compute(&mut || done = work.take().map(|work| work()))?;
+    Ok(done.expect("R-8: a source does the work it is given, once"))
+}
+
+impl Error {
+    /// A stop of the protocol, with the ledger's name where it is about the ledger.
+    pub(super) fn of_protocol(
+        error: crate::protocol::Error,
+        ledger_name: &str,
+        source_name: &str,
+    ) -> Self {
+        use crate::protocol::Error as Protocol;
+        match error {
+            Protocol::Ledger(fault) => ledger::Error::of_fault(ledger_name, fault).into(),
+            Protocol::OtherFeed { found, expected } => {
+                let path = ledger_name.to_owned();
+                ledger::Error::OtherFeed { path, found, expected }.into()
+            }
+            Protocol::Engine(error) => Self::Engine(error),
+            error => Self::Protocol { topic: source_name.to_owned(), error },
+        }
+    }
+}
