@@ -18,6 +18,7 @@ pub mod safepath;
 pub mod seqpt;
 pub mod tree;
 mod trips;
+pub mod weave;
 
 pub use rehearsal::AuditOutput;
 pub use release::{
