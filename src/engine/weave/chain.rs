@@ -81,7 +81,7 @@ impl Steps {
         let hour = clock.part(from);
         let row = (parity * GROUPS + group(relation)) * clock.parts + hour;
         let day = from / shape.day;
-        let class = (Days::class(length) * 2 + parity) * shape.n_days() + day;
+        let class = (Days::class(length) * self.plan.parities + parity) * shape.n_days() + day;
         let share =
             self.later[row as usize] * self.odds.get(class as usize).copied().unwrap_or(1.0);
         let later = day + 1 < shape.n_days() && happens(rng, share / (1.0 + share));
@@ -116,7 +116,7 @@ fn relations(plan: &Plan, known: &Estimates) -> Rows {
     let cells = &known.of(Name::Relations).mean;
     let n = RELATIONS as usize;
     let mut weights = Vec::with_capacity(cells.len());
-    for row in 0..(4 * FLAGS) as usize {
+    for row in 0..(plan.parities * 2 * FLAGS) as usize {
         for part in 0..parts {
             weights.extend((0..n).map(|relation| cells[(row * n + relation) * parts + part]));
         }
@@ -134,7 +134,7 @@ fn hours(plan: &Plan, known: &Estimates) -> (Rows, Vec<f64>) {
         later.extend((0..parts).map(|hour| (sum(parts + hour) + 1e-9) / (sum(hour) + 1e-6)));
     }
     if plan.shape().n_days() == 1 || cells.is_empty() {
-        later = vec![0.0; (2 * GROUPS) as usize * parts];
+        later = vec![0.0; (plan.parities * GROUPS) as usize * parts];
     }
     (Rows::new(cells, parts), later)
 }
@@ -142,6 +142,7 @@ fn hours(plan: &Plan, known: &Estimates) -> (Rows, Vec<f64>) {
 /// Dice over later days, and how much likelier a later day is by length and day.
 fn days(plan: &Plan, known: &Estimates, later: &[f64]) -> (Rows, Vec<f64>) {
     let n = plan.shape().n_days() as usize;
+    let parities = plan.parities as usize;
     let cells = &known.of(Name::Days).mean;
     if n == 1 || cells.is_empty() || later.is_empty() {
         return (Rows::default(), Vec::new());
@@ -153,7 +154,7 @@ fn days(plan: &Plan, known: &Estimates, later: &[f64]) -> (Rows, Vec<f64>) {
     let mut odds = Vec::with_capacity(rows);
     for row in 0..rows {
         weights[row * n..=row * n + row % n].fill(0.0);
-        let alike = (0..rows).filter(|other| other / n % 2 == row / n % 2);
+        let alike = (0..rows).filter(|other| other / n % parities == row / n % parities);
         let (mut all_after, mut all_same) = (1e-6, 1e-6);
         for other in alike {
             all_after += after(other);

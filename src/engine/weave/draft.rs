@@ -177,11 +177,11 @@ impl Walker<'_> {
         let mut past = Past::new(station);
         let anchors = self.anchors(slot, length, rng);
         for at in 0..length - 1 {
-            let parity = at as u32 % 2;
+            let parity = at as u32 % self.plan.parities;
             let relation = self.steps.relation(parity, at + 2 == length, &past, slot, rng);
             let anchor = anchors.get(at / 2).copied();
             let next = match anchor {
-                Some(anchor) if parity == 1 => anchor.max(slot),
+                Some(anchor) if at % 2 == 1 => anchor.max(slot),
                 Some(anchor) => self.before(anchor, length, relation, slot, rng),
                 None => self.slot(length, at, relation, slot, rng),
             };
@@ -240,7 +240,7 @@ impl Walker<'_> {
     fn slot(&self, length: usize, at: usize, relation: u8, slot: u32, rng: &mut Thrower) -> u32 {
         let mut next = slot;
         for _ in 0..24 {
-            next = self.steps.slot(length, at as u32 % 2, relation, slot, rng);
+            next = self.steps.slot(length, at as u32 % self.plan.parities, relation, slot, rng);
             if happens(rng, self.lookahead.chance(length, length - 2 - at, slot, next)) {
                 break;
             }

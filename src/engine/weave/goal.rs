@@ -180,8 +180,8 @@ impl Goal {
             let Belief { mean, variance } = known.of(part.name);
             let cards = |have: &[i64]| have.iter().sum::<i64>() as f64 / f64::from(UNIT);
             // Steps of one parity are as many as the draft has them, unless the table knows its own total well.
-            let blocks =
-                if matches!(part.name, Name::Stays | Name::Moves | Name::Pairs) { 2 } else { 1 };
+            let flows = matches!(part.name, Name::Stays | Name::Moves | Name::Pairs);
+            let blocks = if flows { self.answers.plan.parities as usize } else { 1 };
             let keeps_total = matches!(part.name, Name::Occupancy | Name::Pairs);
             let size = have.len() / blocks;
             for block in 0..blocks {

@@ -12,7 +12,7 @@ use super::walk::GROUPS;
 pub(super) struct Lookahead {
     slots: usize,
     /// How slots lead to slots, by parity.
-    leads: [Vec<f64>; 2],
+    leads: Vec<Vec<f64>>,
     /// By class of length and time: how much more often trajectories should end there.
     ends: Vec<f64>,
     weights: Vec<Vec<(f64, f64)>>,
@@ -30,12 +30,12 @@ impl Lookahead {
             && plan.asks(Name::Ends);
         let mut own = Self {
             slots: if ahead { shape.slots as usize } else { 0 },
-            leads: [Vec::new(), Vec::new()],
+            leads: Vec::new(),
             ends: vec![1.0; known.of(Name::Ends).mean.len()],
             weights: Vec::new(),
         };
         if ahead {
-            own.leads = [leads(plan, known, 0), leads(plan, known, 1)];
+            own.leads = (0..plan.parities).map(|parity| leads(plan, known, parity)).collect();
             own.weigh(plan);
         }
         own
@@ -52,7 +52,7 @@ impl Lookahead {
             let mut weight: Vec<f64> = (0..n).map(end).collect();
             for to_come in 0..length {
                 if to_come > 0 {
-                    let leads = &self.leads[(length - 1 - to_come) % 2];
+                    let leads = &self.leads[(length - 1 - to_come) % plan.parities as usize];
                     let before = |from: usize| -> f64 {
                         (from..n).map(|to| leads[from * n + to] * weight[to]).sum()
                     };

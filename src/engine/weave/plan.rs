@@ -131,6 +131,8 @@ pub(crate) struct Plan {
     pub(crate) terms: Terms,
     pub(crate) split: Split,
     clips: [NonZeroU32; N],
+    /// 2 where taps come in pairs, so that a trip is told from what lies between two; else 1.
+    pub(super) parities: u32,
     pub(super) times: Times,
     pub(super) days: Days,
     pub(super) relations: Relations,
@@ -159,22 +161,26 @@ impl Plan {
         let mean = (taps * 1_000 / total).max(1_000);
         let between =
             if terms.legs == Legs::Pairs || comes_in_pairs(&lengths) { UNIT / 4 } else { UNIT };
+        let parities = if between < UNIT { 2 } else { 1 };
         let steps = known.cards.saturating_mul(mean) / 1_000;
         let pairs = u64::from(shape.stations) * u64::from(shape.stations);
         let room = (MOST_CELLS / (2 * pairs)).max(1);
-        let periods = shape.divisor((4 * steps / pairs).min(room));
-        let loop_parts = shape.divisor((20 * steps / (3 * pairs)).isqrt());
+        let evidence = u128::from(steps) * u128::from(terms.epsilon.micro()) / u128::from(WHOLE);
+        let evidence = u64::try_from(evidence).unwrap_or(u64::MAX >> 8);
+        let periods = shape.divisor((evidence / (12 * pairs)).clamp(1, room));
+        let loop_parts = shape.divisor((20 * evidence / (3 * pairs)).isqrt());
         let stay_room = (MOST_CELLS / (2 * u64::from(shape.stations))).isqrt();
         Self {
             terms,
             split,
             clips: clips(&terms, split, &lengths, mean, known.cards),
-            times: Times::new(shape),
-            days: Days::new(shape),
-            relations: Relations::new(shape),
-            stays: Stays::new(shape, shape.divisor(stay_room.min(24))),
-            pairs: Pairs::new(shape, between),
-            moves: Moves::new(shape, periods, between),
+            parities,
+            times: Times::new(shape, parities),
+            days: Days::new(shape, parities),
+            relations: Relations::new(shape, parities),
+            stays: Stays::new(shape, parities, shape.divisor(stay_room.min(24))),
+            pairs: Pairs::new(shape, parities, between),
+            moves: Moves::new(shape, parities, periods, between),
             loops: Loops::new(shape, loop_parts),
         }
     }

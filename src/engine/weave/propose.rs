@@ -27,17 +27,20 @@ pub(super) enum Kind {
     Slot,
     /// Another station that is missing in this slot.
     Station,
+    /// A station that the card is at anyway.
+    Known,
 }
 
 impl Kind {
     /// What is tried on every trajectory in a pass.
-    pub(super) const ROUND: [Self; 7] = [
+    pub(super) const ROUND: [Self; 8] = [
         Self::Loop,
         Self::Destination,
         Self::Everywhere,
         Self::Slot,
         Self::Pair,
         Self::Station,
+        Self::Known,
         Self::Loop,
     ];
 }
@@ -109,7 +112,9 @@ impl<'a> Proposals<'a> {
         rng: &mut Thrower,
     ) -> bool {
         match kind {
-            Kind::Destination | Kind::Pair | Kind::Station => self.run(kind, walk, codes, rng),
+            Kind::Destination | Kind::Pair | Kind::Station | Kind::Known => {
+                self.run(kind, walk, codes, rng)
+            }
             Kind::Everywhere => self.everywhere(walk, codes, rng),
             Kind::Slot => self.slot(walk, codes, rng),
             Kind::Loop => self.way(walk, codes, rng),
@@ -133,15 +138,16 @@ impl<'a> Proposals<'a> {
             last += 1;
         }
         let there = match kind {
+            Kind::Known => Some(walk.station[below(rng, walk.n as u32) as usize]),
             Kind::Station => self.stations.get(walk.slot[at] as usize).throw(rng),
             _ if first == 0 => self.stations.get(walk.slot[at] as usize).throw(rng),
             Kind::Pair => {
-                let parity = (first as u32 - 1) % 2;
+                let parity = (first as u32 - 1) % self.plan.parities;
                 let row = parity * self.plan.shape().stations + walk.station[first - 1];
                 self.pairs.get(row as usize).throw(rng)
             }
             _ => {
-                let parity = (first as u32 - 1) % 2;
+                let parity = (first as u32 - 1) % self.plan.parities;
                 let row = self.plan.moves.row(parity, walk.station[first - 1], walk.slot[first - 1])
                     as usize;
                 self.moves.get(row).throw(rng).or_else(|| self.usual.get(row).throw(rng))
@@ -267,7 +273,7 @@ impl<'a> Proposals<'a> {
             0 => Some(new.from),
             _ => self
                 .usual
-                .get(self.plan.moves.row(at as u32 % 2, new.to, new.on) as usize)
+                .get(self.plan.moves.row(at as u32 % self.plan.parities, new.to, new.on) as usize)
                 .throw(rng),
         };
         let Some(next) = next.filter(|&next| next != new.to && (new.kind == 0 || next != new.from))

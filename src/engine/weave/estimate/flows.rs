@@ -85,7 +85,8 @@ pub(super) fn moves(answers: &Answers, known: &Estimates) -> Belief {
         let pairs = &known.of(Name::Pairs).mean[parity * n_pairs..(parity + 1) * n_pairs];
         let by_period = departures(answers, known, parity, weight);
         let prior = prior_of_moves(cells, sizes, pairs, &present, &by_period, blur);
-        let own = posterior(cells, &prior, blur);
+        let mut own = posterior(cells, &prior, blur);
+        own.scale_to(prior.iter().sum());
         belief.mean.extend(own.mean);
         belief.variance.extend(own.variance);
     }

@@ -91,7 +91,7 @@ fn beginnings(answers: &Answers, known: &Estimates, parts: usize) -> Vec<f64> {
     let stations = answers.plan.shape().stations as usize;
     let periods = answers.plan.moves.clock.parts as usize;
     let mut begins = vec![0.0; stations * stations * parts];
-    let half = answers.plan.moves.n_cells() as usize / 2;
+    let half = answers.plan.moves.n_cells() as usize / answers.plan.parities as usize;
     for (cell, cards) in known.of(Name::Moves).mean.iter().enumerate() {
         let weight = f64::from(answers.plan.moves.weight((cell / half) as u32)) / f64::from(UNIT);
         let (to, row) = (cell % stations, cell % half / stations);

@@ -70,39 +70,60 @@ impl Belief {
 
 /// The share of the squared width in the mean, from narrow to wide.
 const DISPERSIONS: [f64; 8] = [0.003, 0.02, 0.08, 0.3, 1.0, 4.0, 16.0, 64.0];
-const POINTS: i32 = 48;
 const KINDS: usize = DISPERSIONS.len();
 
-/// Ratios with probabilities, of mean one.
-type Component = Vec<(f64, f64)>;
-
-fn components() -> Vec<Component> {
-    DISPERSIONS.iter().map(|&dispersion| component(dispersion)).collect()
+/// The ratios that are told apart, ascending, and how likely each component makes each of them.
+struct Lattice {
+    ratios: Vec<f64>,
+    likely: Vec<[f64; KINDS]>,
 }
 
-/// A gamma distribution of mean one, on a grid that is even in the logarithm.
-fn component(dispersion: f64) -> Component {
-    let width = dispersion.sqrt();
-    let (low, high) = if dispersion < 0.5 {
-        ((1.0 - 4.5 * width).max(0.02), 1.0 + 6.0 * width)
-    } else {
-        ((0.02 / dispersion).min(0.01), 3.0 + 9.0 * dispersion)
+impl Lattice {
+    const MOST_POINTS: f64 = 4_000.0;
+
+    /// Ratios up to `most`: an even step in the logarithm, but never wider than `step`, which noise hides.
+    fn new(most: f64, step: f64) -> Self {
+        let most = most.max(3.0);
+        let step = step.max(most / Self::MOST_POINTS);
+        let mut ratios = vec![1.0];
+        let mut ratio: f64 = 1.0;
+        while ratio > 0.003 {
+            ratio -= (0.12 * ratio).min(step);
+            ratios.push(ratio.max(0.0));
+        }
+        ratios.push(0.0);
+        ratios.reverse();
+        ratio = 1.0;
+        while ratio < most {
+            ratio += (0.12 * ratio).min(step);
+            ratios.push(ratio);
+        }
+        ratios.dedup();
+        let mut likely = vec![[0.0; KINDS]; ratios.len()];
+        for (kind, dispersion) in DISPERSIONS.into_iter().enumerate() {
+            let weights = gamma(&ratios, dispersion);
+            likely.iter_mut().zip(weights).for_each(|(likely, weight)| likely[kind] = weight);
+        }
+        Self { ratios, likely }
+    }
+}
+
+/// A gamma distribution of mean one on these ratios. What a wide one has near zero lies on zero.
+fn gamma(ratios: &[f64], dispersion: f64) -> Vec<f64> {
+    let peak = |ratio: f64| ((1.0 - dispersion) * ln(ratio) - ratio) / dispersion;
+    let width = |at: usize| {
+        let (low, high) = (ratios[at - 1], ratios[(at + 1).min(ratios.len() - 1)]);
+        (high - low) / 2.0
     };
-    let step = ln(high / low) / f64::from(POINTS - 1);
-    let peak = |ratio: f64| (ln(ratio) - ratio) / dispersion;
-    let mut points: Component = (0..POINTS)
-        .map(|n| low * exp(step * f64::from(n)))
-        .map(|ratio| (ratio, exp(peak(ratio) - peak(1.0))))
-        .collect();
-    let total: f64 = points.iter().map(|point| point.1).sum();
-    let mean = points.iter().map(|point| point.0 * point.1).sum::<f64>() / total;
-    // A wide distribution lies mostly near zero, below the grid: that mass makes the mean one. A narrow one is
-    // shifted by a hair.
-    let (shift, kept) =
-        if mean > 1.0 && dispersion >= 0.5 { (1.0, 1.0 / mean) } else { (1.0 / mean, 1.0) };
-    points.iter_mut().for_each(|point| *point = (point.0 * shift, point.1 / total * kept));
-    points.push((0.0, 1.0 - kept));
-    points
+    let mut weights: Vec<f64> = vec![0.0];
+    weights.extend((1..ratios.len()).map(|at| width(at) * exp(peak(ratios[at]) - peak(1.0))));
+    let total: f64 = weights.iter().sum();
+    let mean =
+        weights.iter().zip(ratios).map(|(weight, ratio)| weight * ratio).sum::<f64>() / total;
+    let kept = (1.0 / mean).min(1.0);
+    weights.iter_mut().for_each(|weight| *weight *= kept / total);
+    weights[0] = 1.0 - kept;
+    weights
 }
 
 /// Cells of like prior mean, as they are fitted together.
@@ -142,67 +163,87 @@ struct Say {
     square: f64,
 }
 
+/// What the components say about a noisy value of a cell with this prior mean.
+fn says(lattice: &Lattice, noisy: f64, prior: f64, blur: Blur) -> [Say; KINDS] {
+    // What lies farther off cannot matter.
+    let (centre, reach) = (noisy.max(0.0), 10.0 * blur.deviation());
+    let first = lattice.ratios.partition_point(|ratio| ratio * prior < centre - reach);
+    let mut sums = [[1e-280, 0.0, 0.0]; KINDS];
+    for (ratio, likely) in lattice.ratios.iter().zip(&lattice.likely).skip(first) {
+        if ratio * prior > centre + reach {
+            break;
+        }
+        let near = blur.likelihood(noisy - ratio * prior);
+        for (sums, likely) in sums.iter_mut().zip(likely) {
+            let weight = near * likely;
+            sums[0] += weight;
+            sums[1] += weight * ratio;
+            sums[2] += weight * ratio * ratio;
+        }
+    }
+    sums.map(|[total, mean, square]| Say {
+        likelihood: total,
+        mean: mean / total,
+        square: square / total,
+    })
+}
+
+/// Mean and variance of the ratio under a mixture.
+fn believe(says: &[Say; KINDS], weights: &[f64; KINDS]) -> (f64, f64) {
+    let (mut total, mut mean, mut square) = (1e-300, 0.0, 0.0);
+    for (say, weight) in says.iter().zip(weights) {
+        let likely = say.likelihood * weight;
+        total += likely;
+        mean += likely * say.mean;
+        square += likely * say.square;
+    }
+    let mean = mean / total;
+    (mean, (square / total - mean * mean).max(0.0))
+}
+
 impl Group<'_> {
-    fn curve(&self, components: &[Component]) -> Curve {
+    fn curve(&self) -> Curve {
         let least = self.noisy.iter().copied().fold(f64::MAX, f64::min);
         let most = self.noisy.iter().copied().fold(f64::MIN, f64::max);
-        let step = (self.blur.deviation() / 6.0).max((most - least) / 500.0).max(1e-9);
+        let deviation = self.blur.deviation();
+        let step = (deviation / 6.0).max((most - least) / 500.0).max(1e-9);
         let n_bins = ((most - least) / step) as usize + 2;
         let mut counts = vec![0.0; n_bins];
         for noisy in self.noisy {
             counts[((noisy - least) / step) as usize] += 1.0;
         }
+        let lattice =
+            Lattice::new((most + 3.0 * deviation) / self.prior, deviation / 2.0 / self.prior);
         let middle = |bin: usize| least + (bin as f64 + 0.5) * step;
         let says: Vec<[Say; KINDS]> =
-            (0..n_bins).map(|bin| self.says(components, middle(bin))).collect();
-        let weights = self.mixture(components, &counts, &says);
-        let believe = |says: &[Say; KINDS]| {
-            let (mut total, mut mean, mut square) = (1e-300, 0.0, 0.0);
-            for (say, weight) in says.iter().zip(&weights) {
-                let likely = say.likelihood * weight;
-                total += likely;
-                mean += likely * say.mean;
-                square += likely * say.square;
-            }
-            let mean = mean / total;
-            (mean, (square / total - mean * mean).max(0.0))
-        };
-        Curve { origin: least, step, bins: says.iter().map(believe).collect() }
+            (0..n_bins).map(|bin| self.says(&lattice, middle(bin))).collect();
+        let weights = self.mixture(&lattice, &counts, &says);
+        Curve {
+            origin: least,
+            step,
+            bins: says.iter().map(|says| believe(says, &weights)).collect(),
+        }
     }
 
-    fn says(&self, components: &[Component], noisy: f64) -> [Say; KINDS] {
-        let mut says = [Say::default(); KINDS];
-        for (say, component) in says.iter_mut().zip(components) {
-            let (mut total, mut mean, mut square) = (1e-280, 0.0, 0.0);
-            for &(ratio, weight) in component {
-                let likely = weight * self.blur.likelihood(noisy - ratio * self.prior);
-                total += likely;
-                mean += likely * ratio;
-                square += likely * ratio * ratio;
-            }
-            *say = Say { likelihood: total, mean: mean / total, square: square / total };
-        }
-        says
+    fn says(&self, lattice: &Lattice, noisy: f64) -> [Say; KINDS] {
+        says(lattice, noisy, self.prior, self.blur)
     }
 
     /// The weights of the components, by expectation and maximization.
-    fn mixture(
-        &self,
-        components: &[Component],
-        counts: &[f64],
-        says: &[[Say; KINDS]],
-    ) -> [f64; KINDS] {
+    fn mixture(&self, lattice: &Lattice, counts: &[f64], says: &[[Say; KINDS]]) -> [f64; KINDS] {
         let known: f64 = counts.iter().sum();
         let (hidden, unseen) = match self.hidden {
             None => (0.0, [1.0; KINDS]),
             Some((threshold, n)) => {
                 let mut unseen = [0.0; KINDS];
-                for (unseen, component) in unseen.iter_mut().zip(components) {
-                    let below = |&(ratio, weight): &(f64, f64)| {
-                        weight * self.blur.below(threshold, ratio * self.prior)
-                    };
+                for (ratio, likely) in lattice.ratios.iter().zip(&lattice.likely) {
                     // A density against a probability: the likelihoods lack the factor 1/2b.
-                    *unseen = component.iter().map(below).sum::<f64>() * 2.0 * self.blur.scale;
+                    let below =
+                        self.blur.below(threshold, ratio * self.prior) * 2.0 * self.blur.scale;
+                    unseen
+                        .iter_mut()
+                        .zip(likely)
+                        .for_each(|(unseen, likely)| *unseen += likely * below);
                 }
                 (n, unseen)
             }
@@ -256,34 +297,79 @@ fn groups(prior: &[f64], enough: usize) -> Vec<Vec<u32>> {
 /// Means and variances of cells with these noisy values and prior means.
 pub(in crate::engine::weave) fn posterior(noisy: &[f64], prior: &[f64], blur: Blur) -> Belief {
     let mut belief = Belief { mean: vec![0.0; noisy.len()], variance: vec![0.0; noisy.len()] };
-    let components = components();
     for group in groups(prior, 60) {
-        settle(&group, noisy, prior, blur, &components, &mut belief);
+        settle(&group, noisy, prior, blur, &mut belief);
     }
     belief
 }
 
 /// Fits one group and writes down what is believed of its cells.
-fn settle(
-    group: &[u32],
-    noisy: &[f64],
-    prior: &[f64],
-    blur: Blur,
-    components: &[Component],
-    belief: &mut Belief,
-) {
+fn settle(group: &[u32], noisy: &[f64], prior: &[f64], blur: Blur, belief: &mut Belief) {
     let n = group.len() as f64;
     let values: Vec<f64> = group.iter().map(|&cell| noisy[cell as usize]).collect();
     let expected: f64 = group.iter().map(|&cell| prior[cell as usize]).sum();
     // The total moves away from the prior's only as far as it is surely off.
     let off = values.iter().sum::<f64>() - expected;
-    let sure = (1.0 - blur.variance() * n / (off * off).max(1e-12)).max(0.0);
+    let sure = (1.0 - 2.0 * blur.variance() * n / (off * off).max(1e-12)).max(0.0);
     let factor = ((expected + sure * off) / expected).max(0.05);
     let mean = expected / n * factor;
-    let curve = Group { noisy: &values, prior: mean, hidden: None, blur }.curve(components);
+    let is_blurred = 4.0 * blur.deviation() > mean;
+    if group.len() < if is_blurred { FEW / 10 } else { FEW } {
+        one_by_one(group, &values, prior, factor, blur, belief);
+    } else {
+        by_curve(group, &values, prior, factor, mean, blur, belief);
+    }
+    let total: f64 = group.iter().map(|&cell| belief.mean[cell as usize]).sum();
+    if total > 0.0 {
+        let fit = (expected * factor / total).clamp(0.7, 1.4);
+        group.iter().for_each(|&cell| belief.mean[cell as usize] *= fit);
+    }
+}
+
+/// Groups up to here are believed cell by cell; where noise hides the differences of their priors, a tenth.
+const FEW: usize = 4_000;
+
+/// Each cell with its own prior mean.
+fn one_by_one(
+    group: &[u32],
+    values: &[f64],
+    prior: &[f64],
+    factor: f64,
+    blur: Blur,
+    belief: &mut Belief,
+) {
+    let own = |cell: u32| prior[cell as usize] * factor;
+    let (mut most, mut largest) = (1.0_f64, 0.0_f64);
+    for (&cell, value) in group.iter().zip(values) {
+        most = most.max((value + 3.0 * blur.deviation()) / own(cell));
+        largest = largest.max(own(cell));
+    }
+    let lattice = Lattice::new(most, blur.deviation() / 2.0 / largest);
+    let cells = group.iter().zip(values);
+    let says: Vec<[Say; KINDS]> =
+        cells.map(|(&cell, &value)| says(&lattice, value, own(cell), blur)).collect();
+    let fit = Group { noisy: values, prior: largest, hidden: None, blur };
+    let weights = fit.mixture(&lattice, &vec![1.0; says.len()], &says);
+    for (&cell, says) in group.iter().zip(&says) {
+        let (ratio, variance) = believe(says, &weights);
+        belief.mean[cell as usize] = ratio * own(cell);
+        belief.variance[cell as usize] = variance * own(cell) * own(cell);
+    }
+}
+
+/// All cells by one curve, made for the mean of their prior means.
+fn by_curve(
+    group: &[u32],
+    values: &[f64],
+    prior: &[f64],
+    factor: f64,
+    mean: f64,
+    blur: Blur,
+    belief: &mut Belief,
+) {
+    let curve = Group { noisy: values, prior: mean, hidden: None, blur }.curve();
     let deviation = blur.deviation();
-    let mut total = 0.0;
-    for (&cell, value) in group.iter().zip(&values) {
+    for (&cell, value) in group.iter().zip(values) {
         let cell = cell as usize;
         let own = prior[cell] * factor;
         let (ratio, variance) = curve.at(value - (own - mean));
@@ -294,11 +380,6 @@ fn settle(
             own * ratio
         };
         belief.variance[cell] = variance * mean * mean;
-        total += belief.mean[cell];
-    }
-    if total > 0.0 {
-        let fit = (expected * factor / total).clamp(0.7, 1.4);
-        group.iter().for_each(|&cell| belief.mean[cell as usize] *= fit);
     }
 }
 
@@ -321,7 +402,6 @@ pub(in crate::engine::weave) fn posterior_above(
     census: &Census,
 ) -> Belief {
     let mut belief = Belief { mean: vec![0.0; noisy.len()], variance: vec![0.0; noisy.len()] };
-    let components = components();
     let mut classes = census.iter().peekable();
     let groups = groups(prior, 80);
     for (nth, group) in groups.iter().enumerate() {
@@ -335,7 +415,7 @@ pub(in crate::engine::weave) fn posterior_above(
         let values: Vec<f64> = group.iter().map(|&cell| noisy[cell as usize]).collect();
         let mean = expected / f64::max(cells, 1.0);
         let hidden = Some((threshold, (cells - values.len() as f64).max(0.0)));
-        let curve = Group { noisy: &values, prior: mean, hidden, blur }.curve(&components);
+        let curve = Group { noisy: &values, prior: mean, hidden, blur }.curve();
         for (&cell, value) in group.iter().zip(&values) {
             let (ratio, variance) = curve.at(*value);
             belief.mean[cell as usize] = ratio * mean;

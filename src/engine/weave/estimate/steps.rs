@@ -18,7 +18,7 @@ const USUAL: [[f64; RELATIONS as usize]; FLAGS as usize] = [
 /// period toward all periods, and where nothing is known to what is usual.
 pub(super) fn relations(answers: &Answers) -> Belief {
     let parts = answers.plan.relations.clock.parts as usize;
-    let n_rows = (4 * FLAGS * RELATIONS) as usize;
+    let n_rows = (answers.plan.parities * 2 * FLAGS * RELATIONS) as usize;
     let usual =
         |row: usize| USUAL[row / RELATIONS as usize % FLAGS as usize][row % RELATIONS as usize];
     let Some((cells, blur)) = noisy(answers, Name::Relations) else {
@@ -61,8 +61,8 @@ fn without_last(totals: &[f64]) -> Vec<f64> {
 
 /// The shares of the periods among all steps of a row's parity.
 fn profile(cells: &[f64], row: usize, parts: usize, blur: Blur) -> Vec<f64> {
-    let half = cells.len() / 2;
-    let start = if row * parts < half { 0 } else { half };
+    let half = (2 * FLAGS * RELATIONS) as usize * parts;
+    let start = row * parts / half * half;
     let mut sums = vec![0.0; parts];
     for (cell, value) in cells[start..start + half].iter().enumerate() {
         sums[cell % parts] += value;
@@ -91,7 +91,7 @@ pub(super) fn times(answers: &Answers, relations: &[f64]) -> Belief {
     let parts = answers.plan.times.clock.parts as usize;
     let (block, several) = (parts * parts, answers.plan.shape().n_days() > 1);
     let mut belief = Belief { mean: vec![0.0; cells.len()], variance: vec![0.0; cells.len()] };
-    for kind in 0..(2 * GROUPS) as usize {
+    for kind in 0..(answers.plan.parities * GROUPS) as usize {
         for later in [false, true].into_iter().filter(|&later| several || !later) {
             let start = (kind * 2 + usize::from(later)) * block;
             let own = one_kind(&cells[start..start + block], parts, later, blur);

@@ -9,6 +9,7 @@ use crate::engine::weave::weights::Contribution;
 #[derive(Clone, Copy, Debug)]
 pub(in crate::engine::weave) struct Days {
     clock: Clock,
+    parities: u32,
     pub(in crate::engine::weave) n_days: u32,
 }
 
@@ -16,8 +17,8 @@ impl Days {
     /// Lengths in four classes.
     pub(in crate::engine::weave) const CLASSES: u32 = 4;
 
-    pub(in crate::engine::weave) fn new(shape: Shape) -> Self {
-        Self { clock: shape.clock(1), n_days: shape.n_days() }
+    pub(in crate::engine::weave) fn new(shape: Shape, parities: u32) -> Self {
+        Self { clock: shape.clock(1), parities, n_days: shape.n_days() }
     }
 
     /// The class of a length.
@@ -39,19 +40,20 @@ impl Days {
         from: u32,
         to: u32,
     ) -> u64 {
-        let row = (Self::class(length) * 2 + parity) * self.n_days + self.clock.day(from);
+        let row =
+            (Self::class(length) * self.parities + parity) * self.n_days + self.clock.day(from);
         u64::from(row) * u64::from(self.n_days) + u64::from(self.clock.day(to))
     }
 }
 
 impl Table for Days {
     fn n_cells(&self) -> u64 {
-        u64::from(Self::CLASSES * 2) * u64::from(self.n_days) * u64::from(self.n_days)
+        u64::from(Self::CLASSES * self.parities) * u64::from(self.n_days) * u64::from(self.n_days)
     }
 
     fn cells(&self, walk: &Walk, out: &mut Contribution) {
         for at in walk.steps() {
-            out.add(self.cell(walk.n, at as u32 % 2, walk.slot[at], walk.slot[at + 1]));
+            out.add(self.cell(walk.n, at as u32 % self.parities, walk.slot[at], walk.slot[at + 1]));
         }
     }
 }

@@ -9,14 +9,20 @@ use crate::engine::weave::weights::{Contribution, UNIT};
 #[derive(Clone, Copy, Debug)]
 pub(in crate::engine::weave) struct Moves {
     stations: u32,
+    parities: u32,
     pub(in crate::engine::weave) clock: Clock,
     /// What a step between two trips weighs, in units, where taps come in pairs.
     between: u32,
 }
 
 impl Moves {
-    pub(in crate::engine::weave) fn new(shape: Shape, periods: u32, between: u32) -> Self {
-        Self { stations: shape.stations, clock: shape.clock(periods), between }
+    pub(in crate::engine::weave) fn new(
+        shape: Shape,
+        parities: u32,
+        periods: u32,
+        between: u32,
+    ) -> Self {
+        Self { stations: shape.stations, parities, clock: shape.clock(periods), between }
     }
 
     /// What a step of this parity weighs.
@@ -35,12 +41,16 @@ impl Moves {
 
 impl Table for Moves {
     fn n_cells(&self) -> u64 {
-        2 * u64::from(self.stations) * u64::from(self.clock.parts) * u64::from(self.stations)
+        u64::from(self.parities)
+            * u64::from(self.stations)
+            * u64::from(self.clock.parts)
+            * u64::from(self.stations)
     }
 
     fn cells(&self, walk: &Walk, out: &mut Contribution) {
         for at in walk.steps() {
-            let (parity, from, to) = (at as u32 % 2, walk.station[at], walk.station[at + 1]);
+            let (parity, from, to) =
+                (at as u32 % self.parities, walk.station[at], walk.station[at + 1]);
             if from != to {
                 let row = self.row(parity, from, walk.slot[at]);
                 out.add_once(row * u64::from(self.stations) + u64::from(to), self.weight(parity));

@@ -9,13 +9,14 @@ use crate::engine::weave::weights::{Contribution, UNIT};
 #[derive(Clone, Copy, Debug)]
 pub(in crate::engine::weave) struct Pairs {
     stations: u32,
+    parities: u32,
     /// What a step between two trips weighs, in units, where taps come in pairs.
     between: u32,
 }
 
 impl Pairs {
-    pub(in crate::engine::weave) fn new(shape: Shape, between: u32) -> Self {
-        Self { stations: shape.stations, between }
+    pub(in crate::engine::weave) fn new(shape: Shape, parities: u32, between: u32) -> Self {
+        Self { stations: shape.stations, parities, between }
     }
 
     /// What a step of this parity weighs.
@@ -33,12 +34,13 @@ impl Pairs {
 
 impl Table for Pairs {
     fn n_cells(&self) -> u64 {
-        2 * u64::from(self.stations) * u64::from(self.stations)
+        u64::from(self.parities) * u64::from(self.stations) * u64::from(self.stations)
     }
 
     fn cells(&self, walk: &Walk, out: &mut Contribution) {
         for at in walk.steps() {
-            let (parity, from, to) = (at as u32 % 2, walk.station[at], walk.station[at + 1]);
+            let (parity, from, to) =
+                (at as u32 % self.parities, walk.station[at], walk.station[at + 1]);
             // A stay between two trips is another table's matter.
             if from != to || parity == 0 {
                 out.add_weighted(self.cell(parity, from, to), self.weight(parity));

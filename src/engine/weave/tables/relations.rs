@@ -9,11 +9,12 @@ use crate::engine::weave::weights::Contribution;
 #[derive(Clone, Copy, Debug)]
 pub(in crate::engine::weave) struct Relations {
     pub(in crate::engine::weave) clock: Clock,
+    parities: u32,
 }
 
 impl Relations {
-    pub(in crate::engine::weave) fn new(shape: Shape) -> Self {
-        Self { clock: shape.clock(6) }
+    pub(in crate::engine::weave) fn new(shape: Shape, parities: u32) -> Self {
+        Self { clock: shape.clock(6), parities }
     }
 
     /// The row of cells, one a relation and period, that a step's circumstances name.
@@ -32,12 +33,12 @@ impl Relations {
 
 impl Table for Relations {
     fn n_cells(&self) -> u64 {
-        u64::from(4 * FLAGS * RELATIONS * self.clock.parts)
+        u64::from(self.parities * 2 * FLAGS * RELATIONS * self.clock.parts)
     }
 
     fn cells(&self, walk: &Walk, out: &mut Contribution) {
         for at in walk.steps() {
-            let row = Self::row(at as u32 % 2, at + 2 == walk.n, walk.flag[at]);
+            let row = Self::row(at as u32 % self.parities, at + 2 == walk.n, walk.flag[at]);
             out.add(self.cell(row, walk.relation[at], walk.slot[at]));
         }
     }

@@ -9,12 +9,13 @@ use crate::engine::weave::weights::{Contribution, UNIT};
 #[derive(Clone, Copy, Debug)]
 pub(in crate::engine::weave) struct Stays {
     stations: u32,
+    parities: u32,
     pub(in crate::engine::weave) clock: Clock,
 }
 
 impl Stays {
-    pub(in crate::engine::weave) fn new(shape: Shape, parts: u32) -> Self {
-        Self { stations: shape.stations, clock: shape.clock(parts) }
+    pub(in crate::engine::weave) fn new(shape: Shape, parities: u32, parts: u32) -> Self {
+        Self { stations: shape.stations, parities, clock: shape.clock(parts) }
     }
 
     /// The cell of a stay.
@@ -34,14 +35,20 @@ impl Stays {
 
 impl Table for Stays {
     fn n_cells(&self) -> u64 {
-        2 * u64::from(self.stations) * u64::from(self.clock.parts) * u64::from(self.clock.parts)
+        u64::from(self.parities)
+            * u64::from(self.stations)
+            * u64::from(self.clock.parts)
+            * u64::from(self.clock.parts)
     }
 
     fn cells(&self, walk: &Walk, out: &mut Contribution) {
         for at in walk.steps() {
             if walk.station[at] == walk.station[at + 1] {
                 let (from, to) = (walk.slot[at], walk.slot[at + 1]);
-                out.add_once(self.cell(at as u32 % 2, walk.station[at], from, to), UNIT);
+                out.add_once(
+                    self.cell(at as u32 % self.parities, walk.station[at], from, to),
+                    UNIT,
+                );
             }
         }
     }

@@ -9,11 +9,12 @@ use crate::engine::weave::weights::Contribution;
 #[derive(Clone, Copy, Debug)]
 pub(in crate::engine::weave) struct Times {
     pub(in crate::engine::weave) clock: Clock,
+    parities: u32,
 }
 
 impl Times {
-    pub(in crate::engine::weave) fn new(shape: Shape) -> Self {
-        Self { clock: shape.clock(shape.divisor(96)) }
+    pub(in crate::engine::weave) fn new(shape: Shape, parities: u32) -> Self {
+        Self { clock: shape.clock(shape.divisor(96)), parities }
     }
 
     /// The cell of a step of this parity and group.
@@ -34,12 +35,14 @@ impl Times {
 
 impl Table for Times {
     fn n_cells(&self) -> u64 {
-        u64::from(2 * GROUPS * 2) * u64::from(self.clock.parts) * u64::from(self.clock.parts)
+        u64::from(self.parities * GROUPS * 2)
+            * u64::from(self.clock.parts)
+            * u64::from(self.clock.parts)
     }
 
     fn cells(&self, walk: &Walk, out: &mut Contribution) {
         for at in walk.steps() {
-            let parity = at as u32 % 2;
+            let parity = at as u32 % self.parities;
             out.add(self.cell(parity, group(walk.relation[at]), walk.slot[at], walk.slot[at + 1]));
         }
     }
