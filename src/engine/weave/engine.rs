@@ -224,9 +224,9 @@ impl Engine for Weave {
         let threads = self.settings.threads;
         let terms = self.terms(window.window().n_slots(), window.window().slot_secs());
         let answers = measure(window.trajectories(), terms, key, threads);
-        let synthetic = woven(&answers, key, threads);
+        let (synthetic, tables) = woven(&answers, key, threads);
         let mut draft = self.draft(window.window(), &answers.plan);
         draft.rows = synthetic.rows(terms.shape);
-        Release::new(self, window, permit, draft)
+        Ok(Release::new(self, window, permit, draft)?.with_tables(tables))
     }
 }

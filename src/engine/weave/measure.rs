@@ -145,7 +145,7 @@ pub(crate) fn measure(
 }
 
 /// The exact sums of what all cards add to some tables.
-fn count(
+pub(super) fn count(
     trajectories: &Trajectories,
     terms: Terms,
     tables: &[(&dyn Table, NonZeroU32)],

@@ -12,6 +12,8 @@ mod draft;
 mod engine;
 mod estimate;
 mod goal;
+mod intervals;
+mod legs;
 mod lookahead;
 mod measure;
 mod plan;
@@ -38,6 +40,7 @@ use synthetic::Synthetic;
 use tables::{Loops, Name};
 use walk::Walk;
 
+use crate::engine::Tables;
 use crate::secret::NoiseKey;
 
 /// What a release should be best at.
@@ -84,12 +87,14 @@ impl fmt::Display for Legs {
     }
 }
 
-/// From answers to a synthetic window: no trajectory comes here.
-fn woven(answers: &Answers, key: &NoiseKey, threads: NonZeroUsize) -> Synthetic {
+/// From answers to a synthetic window and tables to publish: no trajectory comes here.
+fn woven(answers: &Answers, key: &NoiseKey, threads: NonZeroUsize) -> (Synthetic, Tables) {
     let known = Estimates::new(answers);
     let window = draft::draft(&answers.plan, &known, key, threads);
     let loops = estimate::loops(answers, &known, &loop_profile(answers, &window));
-    Solver { answers, known: &known, loops: &loops, key, threads }.solve(window)
+    let window = Solver { answers, known: &known, loops: &loops, key, threads }.solve(window);
+    let tables = intervals::tables(answers, &known, &window);
+    (window, tables)
 }
 
 /// How the draft's ways go on, clipped as they were measured.
@@ -109,3 +114,6 @@ fn loop_profile(answers: &Answers, window: &Synthetic) -> LoopProfile {
     }
     profile
 }
+
+#[cfg(test)]
+mod tests;

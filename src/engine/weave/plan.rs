@@ -94,11 +94,11 @@ fn base_weight(name: Name, favour: Favour) -> u32 {
         Name::Days => 150,
         Name::Relations => 250,
         Name::Places | Name::Hours => 100,
-        Name::Occupancy => 340 * stations,
+        Name::Occupancy => 350 * stations,
         Name::Stays => 60 * trips,
-        Name::Pairs => 200 * od,
-        Name::Moves => 110 * od,
-        Name::Loops => 130 * trips,
+        Name::Pairs => 240 * od,
+        Name::Moves => 90 * od,
+        Name::Loops => 80 * trips,
     }
 }
 

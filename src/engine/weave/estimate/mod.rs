@@ -2,7 +2,9 @@
 //!
 //! Floats, but only sums, products, quotients and square roots in a fixed order: the same bits everywhere.
 
+mod blur;
 mod flows;
+mod lattice;
 mod lengths;
 mod loops;
 mod occupancy;
@@ -10,8 +12,9 @@ mod posterior;
 pub(super) mod real;
 mod steps;
 
+pub(super) use blur::Blur;
 pub(super) use loops::{LoopProfile, loops};
-pub(super) use posterior::{Belief, Blur};
+pub(super) use posterior::Belief;
 
 use super::measure::Answers;
 use super::tables::Name;

@@ -1,6 +1,7 @@
 //! Stations × slots: occupancy toward the product of its margins, first doublets toward occupancy.
 
-use super::posterior::{Belief, Blur, posterior};
+use super::blur::Blur;
+use super::posterior::{Belief, posterior};
 use super::{kept, noisy};
 use crate::engine::weave::measure::Answers;
 use crate::engine::weave::shape::Shape;

@@ -1,6 +1,7 @@
 //! Steps without their stations: how they relate to the past, when they lead to when, when trajectories end.
 
-use super::posterior::{Belief, Blur, posterior};
+use super::blur::Blur;
+use super::posterior::{Belief, posterior};
 use super::{kept, noisy};
 use crate::engine::weave::measure::Answers;
 use crate::engine::weave::tables::{Days, Name, ends_class, ends_times};
