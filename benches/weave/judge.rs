@@ -87,12 +87,14 @@ impl Judge {
         score.od_next = error(&legs(truth, 1, |_| 0), &legs(made, 1, |_| 0));
         let largest: HashSet<u64> = top(&made_day, 20).into_iter().collect();
         score.top = top(&day, 20).iter().filter(|pair| largest.contains(pair)).count();
-        score.mean_length = made.trips.iter().map(Vec::len).sum::<usize>() as f64 / made.trips.len().max(1) as f64;
+        score.mean_length =
+            made.trips.iter().map(Vec::len).sum::<usize>() as f64 / made.trips.len().max(1) as f64;
         score.length_divergence = divergence(&lengths(truth), &lengths(made));
         score.od_divergence = divergence(&day, &made_day);
         let found: HashSet<Vec<u32>> = patterns(made).into_iter().collect();
         let wanted = patterns(truth);
-        score.patterns = wanted.iter().filter(|p| found.contains(*p)).count() as f64 / wanted.len().max(1) as f64;
+        score.patterns = wanted.iter().filter(|p| found.contains(*p)).count() as f64
+            / wanted.len().max(1) as f64;
         score.repeats = repeats(truth, made);
         score
     }
@@ -105,8 +107,16 @@ impl Score {
         let [q1, q2, q3] = self.queries;
         format!(
             "{name:<18} {q1:.4} {q2:.4} {q3:.4} | {:.4} {:.4} {:.4} {:.4}   {:>2} | {:6.3} {:.4} {:.4} {:.2} {:.5}",
-            self.station_hour, self.od, self.od_quarter, self.od_next, self.top, self.mean_length,
-            self.length_divergence, self.od_divergence, self.patterns, self.repeats
+            self.station_hour,
+            self.od,
+            self.od_quarter,
+            self.od_next,
+            self.top,
+            self.mean_length,
+            self.length_divergence,
+            self.od_divergence,
+            self.patterns,
+            self.repeats
         )
     }
 }
@@ -147,7 +157,8 @@ fn lengths(cards: &Cards) -> Table {
 fn error(truth: &Table, made: &Table) -> f64 {
     let total: f64 = truth.values().sum();
     let off: f64 = truth.iter().map(|(cell, n)| (n - made.get(cell).unwrap_or(&0.0)).abs()).sum();
-    let extra: f64 = made.iter().filter(|(cell, _)| !truth.contains_key(cell)).map(|(_, n)| n).sum();
+    let extra: f64 =
+        made.iter().filter(|(cell, _)| !truth.contains_key(cell)).map(|(_, n)| n).sum();
     (off + extra) / total.max(1.0)
 }
 
@@ -187,14 +198,21 @@ fn patterns(cards: &Cards) -> Vec<Vec<u32>> {
 fn repeats(truth: &Cards, made: &Cards) -> f64 {
     let mut seen: HashMap<&[u32], u32> = HashMap::new();
     truth.trips.iter().for_each(|trip| *seen.entry(trip).or_default() += 1);
-    let again = made.trips.iter().filter(|trip| trip.len() > 1 && seen.get(trip.as_slice()) == Some(&1)).count();
+    let again = made
+        .trips
+        .iter()
+        .filter(|trip| trip.len() > 1 && seen.get(trip.as_slice()) == Some(&1))
+        .count();
     again as f64 / made.trips.len().max(1) as f64
 }
 
 /// How many trips contain each query, in order.
 fn count(cards: &Cards, queries: &[Vec<u32>]) -> Vec<f64> {
     let mut by_first: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-    queries.iter().enumerate().for_each(|(ix, query)| by_first.entry(query[0]).or_default().push(ix));
+    queries
+        .iter()
+        .enumerate()
+        .for_each(|(ix, query)| by_first.entry(query[0]).or_default().push(ix));
     let mut index: Vec<&[usize]> = vec![&[]; cards.stations * cards.slots];
     by_first.iter().for_each(|(code, list)| index[*code as usize] = list);
     let mut counts = vec![0.0; queries.len()];

@@ -205,7 +205,7 @@ fn the_core_does_no_io_and_knows_no_clock() {
 
 #[test]
 fn every_engine_has_a_proof_and_every_proof_names_tests_that_exist() {
-    for engine in ["noise", "tree", "safepath", "hybrid", "seqpt", "lk", "projection"] {
+    for engine in ["noise", "tree", "safepath", "hybrid", "seqpt", "lk", "projection", "weave"] {
         assert!(
             root().join(format!("src/engine/{engine}/PROOF.md")).exists(),
             "{engine} has no proof"

@@ -18,7 +18,7 @@ const ROUNDS: u64 = 3;
 /// Walkers that share one generator.
 const BLOCK: usize = 4_096;
 /// Longer trajectories are strung along a profile of the whole window.
-pub(super) const SHORT: usize = 8;
+pub(super) const SHORT: usize = 12;
 
 /// A window drawn from the chain.
 pub(super) fn draft(
@@ -98,7 +98,8 @@ struct Correction {
     most: Vec<f64>,
     /// How often a slot comes up, for long trajectories.
     profile: Dice,
-    of_slot: Vec<f64>,
+    slots: Vec<f64>,
+    most_of_slots: f64,
 }
 
 impl Correction {
@@ -111,7 +112,8 @@ impl Correction {
             factor: vec![1.0; n],
             most: vec![1.0; slots],
             profile: flat,
-            of_slot: vec![1.0; slots],
+            slots: vec![1.0; slots],
+            most_of_slots: 1.0,
         }
     }
 
@@ -135,11 +137,17 @@ impl Correction {
         }
         for slot in 0..slots {
             let step = (wanted[slot].max(5.0) / had[slot].max(5.0)).clamp(0.5, 2.0);
-            self.of_slot[slot] = (self.of_slot[slot] * step).clamp(0.05, 20.0);
+            self.slots[slot] = (self.slots[slot] * step).clamp(0.1, 8.0);
         }
+        self.most_of_slots = self.slots.iter().copied().fold(1e-9, f64::max);
         let by_slot =
-            |slot: usize| want[slot..].iter().step_by(slots).sum::<f64>() * self.of_slot[slot];
+            |slot: usize| want[slot..].iter().step_by(slots).sum::<f64>() * self.slots[slot];
         self.profile = Dice::new((0..slots).map(by_slot));
+    }
+
+    /// How likely a walker takes a slot, for what there is in it so far.
+    fn of_slot(&self, slot: u32) -> f64 {
+        self.slots[slot as usize] / self.most_of_slots
     }
 
     fn takes(&self, code: u32, slot: u32, rng: &mut Thrower) -> bool {
@@ -241,7 +249,8 @@ impl Walker<'_> {
         let mut next = slot;
         for _ in 0..24 {
             next = self.steps.slot(length, at as u32 % self.plan.parities, relation, slot, rng);
-            if happens(rng, self.lookahead.chance(length, length - 2 - at, slot, next)) {
+            let ahead = self.lookahead.chance(length, length - 2 - at, slot, next);
+            if happens(rng, ahead * self.correction.of_slot(next)) {
                 break;
             }
         }

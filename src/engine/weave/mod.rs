@@ -5,6 +5,7 @@
 //!   most ε; V-3 what is asked depends on configuration and answers only; V-4 the same bytes for any number of threads.
 //! Refuses: a universe that does not fit into memory, before anything is paid.
 //! Why: `PROOF.md` beside this file.
+#![doc = include_str!("PROOF.md")]
 
 mod chain;
 mod dice;

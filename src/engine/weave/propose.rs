@@ -33,7 +33,7 @@ pub(super) enum Kind {
 
 impl Kind {
     /// What is tried on every trajectory in a pass.
-    pub(super) const ROUND: [Self; 7] = [
+    pub(super) const ROUND: [Self; 8] = [
         Self::Loop,
         Self::Destination,
         Self::Everywhere,
@@ -41,6 +41,7 @@ impl Kind {
         Self::Pair,
         Self::Station,
         Self::Known,
+        Self::Slot,
     ];
 }
 

@@ -17,7 +17,11 @@ use super::walk::Walk;
 use crate::secret::NoiseKey;
 
 const STRANDS: usize = 4;
-const PASSES: u64 = 4;
+/// Passes over all trajectories; a large window is near its goal sooner.
+fn passes(n_cards: f64) -> u64 {
+    if n_cards < 500_000.0 { 4 } else { 3 }
+}
+
 /// Longer trajectories are left as they were drawn.
 const LONGEST: usize = 40;
 
@@ -39,7 +43,7 @@ impl Solver<'_> {
         let mut strands: Vec<Synthetic> =
             (0..STRANDS).map(|first| window.strand(first, STRANDS)).collect();
         drop(window);
-        for pass in 0..PASSES {
+        for pass in 0..passes(self.known.n_cards) {
             let proposals = Proposals::new(self.answers, self.known, &goal, self.loops, &gaps);
             let tasks: Vec<(u64, &mut Synthetic)> = (0..).zip(&mut strands).collect();
             let closed = threads::map(self.threads, tasks, |(strand, walks)| {

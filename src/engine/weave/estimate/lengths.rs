@@ -16,7 +16,8 @@ pub(super) fn lengths(answers: &Answers, n_cards: f64) -> Belief {
         let n = near.len() as f64;
         let prior = near.iter().map(|&other| noisy[other]).sum::<f64>() / n.max(1.0);
         // Neighbours that together may be noise alone say that there is nobody.
-        let prior = if n > 0.0 && prior > 2.0 * (variance / n).sqrt() { prior } else { 0.0 };
+        let sigmas = if at < TAIL { 2.0 } else { 3.0 };
+        let prior = if n > 0.0 && prior > sigmas * (variance / n).sqrt() { prior } else { 0.0 };
         let spread = prior * if at < TAIL { 1.0 } else { 0.4 };
         let trust = spread * spread / (spread * spread + variance);
         let sure = noisy[at] > 3.5 * variance.sqrt() || at < 4 && noisy[at] > 2.0 * variance.sqrt();
