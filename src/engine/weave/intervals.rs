@@ -152,7 +152,8 @@ fn leg_factors(plan: &Plan, window: &Synthetic) -> Vec<f64> {
     let (mut walk, mut cells) = (Walk::new(), Contribution::default());
     for codes in window.iter() {
         walk.read(codes, plan.shape());
-        let is_counted = |at: &usize| at % n == 0 || walk.station[*at] != walk.station[at + 1];
+        let is_counted =
+            |at: &usize| at.is_multiple_of(n) || walk.station[*at] != walk.station[at + 1];
         legs(Legs::Next, &walk).filter(is_counted).for_each(|at| full[at % n] += u64::from(UNIT));
         cells.clear();
         table.cells(&walk, &mut cells);

@@ -5,6 +5,6 @@ use super::walk::Walk;
 
 /// Every leg of a trajectory, by the number of the tap it begins with. A stay between two trips is no leg.
 pub(super) fn legs(rule: Legs, walk: &Walk) -> impl Iterator<Item = usize> {
-    let is_leg = move |at: &usize| rule == Legs::Next || at % 2 == 0;
+    let is_leg = move |at: &usize| rule == Legs::Next || at.is_multiple_of(2);
     walk.steps().filter(is_leg)
 }

@@ -107,15 +107,33 @@ impl Lookahead {
 fn leads(plan: &Plan, known: &Estimates, parity: u32) -> Vec<f64> {
     let n = plan.shape().slots as usize;
     let times = &known.of(Name::Times).mean;
+    let (day, n_days) = (plan.shape().day as usize, plan.shape().n_days() as usize);
+    let days = later_days(known, n_days);
     let mut leads = vec![0.0; n * n];
     for from in 0..n {
         for to in from..n {
             let cell = |group| plan.times.cell(parity, group, from as u32, to as u32) as usize;
-            leads[from * n + to] = (0..GROUPS).map(|group| times[cell(group)]).sum::<f64>() + 1e-9;
+            let share = days[from / day * n_days + to / day];
+            leads[from * n + to] =
+                (0..GROUPS).map(|group| times[cell(group)]).sum::<f64>() * share + 1e-9;
         }
         let row = &mut leads[from * n..(from + 1) * n];
         let total: f64 = row.iter().sum();
         row.iter_mut().for_each(|cell| *cell /= total);
     }
     leads
+}
+
+/// By day and day: the share of a later day among all later ones; 1 for the same day.
+fn later_days(known: &Estimates, n_days: usize) -> Vec<f64> {
+    let mut shares = vec![1e-6; n_days * n_days];
+    for (cell, cards) in known.of(Name::Days).mean.iter().enumerate() {
+        shares[cell % (n_days * n_days)] += cards;
+    }
+    for (day, row) in shares.chunks_mut(n_days).enumerate() {
+        let later: f64 = row[day + 1..].iter().sum();
+        row[day + 1..].iter_mut().for_each(|share| *share /= later);
+        row[day] = 1.0;
+    }
+    shares
 }

@@ -98,7 +98,7 @@ fn base_weight(name: Name, favour: Favour) -> u32 {
         Name::Stays => 60 * trips,
         Name::Pairs => 240 * od,
         Name::Moves => 90 * od,
-        Name::Loops => 80 * trips,
+        Name::Loops => 60 * trips,
     }
 }
 

@@ -154,8 +154,8 @@ impl<'a> Proposals<'a> {
             }
         };
         let Some(there) = there.filter(|&there| there != station) else { return false };
-        for tap in first..=last {
-            codes[tap] = self.code(there, walk.slot[tap]);
+        for (code, &slot) in codes[first..=last].iter_mut().zip(&walk.slot[first..=last]) {
+            *code = self.code(there, slot);
         }
         true
     }

@@ -129,10 +129,10 @@ impl<'a> Pass<'a> {
         let gaps = &mut self.gaps;
         different(&self.old, &self.new, |(cell, units), sign| {
             let gap = &mut gaps[cell as usize];
-            // Beyond this a gap is as good as endless; products stay inside 64 bits.
-            let over = gap.over.clamp(-(1 << 30), 1 << 30);
+            // Beyond this a gap is as good as endless: units, gap and weight have 13, 28 and 21 bits.
+            let over = gap.over.clamp(-(1 << 26), 1 << 26);
             let step = sign * i64::from(units);
-            change += i128::from(step * (step + 2 * over)) * i128::from(gap.weight);
+            change += i128::from(step * (step + 2 * over) * i64::from(gap.weight));
             gap.over += step;
         });
         change

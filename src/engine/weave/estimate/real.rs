@@ -1,7 +1,7 @@
 //! Exponential and logarithm from sums, products and quotients alone: the same bits on every machine, which the
 //! system's mathematical library does not promise. Post-processing only; no budget or noise comes here.
 
-const LN_2_HIGH: f64 = 6.931_471_803_691_238_2e-1;
+const LN_2_HIGH: f64 = 6.931_471_803_691_238e-1;
 const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 
 /// e^x; 0 far below zero, capped far above.
