@@ -6,47 +6,47 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 /// Trajectories as codes: station × slots + slot.
-pub struct Cards {
-    pub stations: usize,
-    pub slots: usize,
+pub(crate) struct Cards {
+    pub(crate) stations: usize,
+    pub(crate) slots: usize,
     /// Slots of a day.
-    pub day: usize,
-    pub trips: Vec<Vec<u32>>,
+    pub(crate) day: usize,
+    pub(crate) trips: Vec<Vec<u32>>,
 }
 
 /// One line of figures.
 #[derive(Default, Clone, Debug)]
-pub struct Score {
+pub(crate) struct Score {
     /// Count queries of 1, 2 and 3 doublets drawn from the data.
-    pub queries: [f64; 3],
+    pub(crate) queries: [f64; 3],
     /// Σ|error|/Σ of cards per station and slot.
-    pub station_hour: f64,
+    pub(crate) station_hour: f64,
     /// Σ|error|/Σ of legs (first tap to second, third to fourth, …) by day and by quarter of the day.
-    pub od: f64,
-    pub od_quarter: f64,
+    pub(crate) od: f64,
+    pub(crate) od_quarter: f64,
     /// The same for every tap to the next one.
-    pub od_next: f64,
+    pub(crate) od_next: f64,
     /// How many of the 20 largest pairs are among the 20 largest.
-    pub top: usize,
-    pub mean_length: f64,
-    pub length_divergence: f64,
-    pub od_divergence: f64,
+    pub(crate) top: usize,
+    pub(crate) mean_length: f64,
+    pub(crate) length_divergence: f64,
+    pub(crate) od_divergence: f64,
     /// Share of the 100 most frequent station patterns found.
-    pub patterns: f64,
+    pub(crate) patterns: f64,
     /// Share of synthetic trips that repeat a raw trip of two taps or more that only one card made.
-    pub repeats: f64,
+    pub(crate) repeats: f64,
 }
 
 const QUERIES: usize = 4_000;
 
 /// The truth, looked at once.
-pub struct Judge {
+pub(crate) struct Judge {
     truth: Cards,
     queries: Vec<(Vec<Vec<u32>>, Vec<f64>)>,
 }
 
 impl Judge {
-    pub fn new(truth: Cards) -> Self {
+    pub(crate) fn new(truth: Cards) -> Self {
         let mut rng = ChaCha8Rng::from_seed([7; 32]);
         let mut below = |n: usize| ((u64::from(rng.next_u32()) * n as u64) >> 32) as usize;
         let queries = (1..=3)
@@ -70,7 +70,7 @@ impl Judge {
         Self { truth, queries }
     }
 
-    pub fn score(&self, made: &Cards) -> Score {
+    pub(crate) fn score(&self, made: &Cards) -> Score {
         let truth = &self.truth;
         let least = truth.trips.len() as f64 / 1_000.0;
         let mut score = Score::default();
@@ -101,9 +101,9 @@ impl Judge {
 }
 
 impl Score {
-    pub const HEAD: &'static str = "                      q1     q2     q3 | st×h    OD    ODq  ODnext top20 |  mean  lenJ   odJ   pat  repeats";
+    pub(crate) const HEAD: &'static str = "                      q1     q2     q3 | st×h    OD    ODq  ODnext top20 |  mean  lenJ   odJ   pat  repeats";
 
-    pub fn line(&self, name: &str) -> String {
+    pub(crate) fn line(&self, name: &str) -> String {
         let [q1, q2, q3] = self.queries;
         format!(
             "{name:<18} {q1:.4} {q2:.4} {q3:.4} | {:.4} {:.4} {:.4} {:.4}   {:>2} | {:6.3} {:.4} {:.4} {:.2} {:.5}",
@@ -126,8 +126,8 @@ type Table = HashMap<u64, f64>;
 fn occupancy(cards: &Cards) -> Table {
     let mut table = Table::new();
     for trip in &cards.trips {
-        for (at, code) in trip.iter().enumerate().filter(|(at, code)| !trip[..*at].contains(code)) {
-            let _ = at;
+        let is_new = |(at, code): &(usize, &u32)| !trip[..*at].contains(code);
+        for (_, code) in trip.iter().enumerate().filter(is_new) {
             *table.entry(u64::from(*code)).or_default() += 1.0;
         }
     }
