@@ -1,7 +1,6 @@
 //! The published tables: estimates with what clipping took away put back, and intervals that know of both.
 
 use super::estimate::Estimates;
-use super::legs::legs;
 use super::measure::Answers;
 use super::plan::Plan;
 use super::synthetic::Synthetic;
@@ -15,6 +14,8 @@ use crate::model::StationIx;
 /// Half the width of a 95 % interval in standard deviations, for noise with the tails of a Laplace distribution:
 /// ln 20 / √2.
 const HALF_WIDTH: f64 = 2.12;
+/// Legs are clipped by whole trajectories and told once a period: a part of each count that no table knows about.
+const UNMODELLED: f64 = 0.06;
 /// Cells with fewer cards lean on what clipping does to all cells together.
 const LEAN: f64 = 50.0;
 
@@ -42,14 +43,14 @@ fn interval(value: f64, variance: f64) -> Interval {
 fn stations(answers: &Answers, known: &Estimates, window: &Synthetic) -> Vec<StationCount> {
     let plan = &answers.plan;
     let shape = plan.shape();
-    let Clipping { full, clipped } = Clipping::of(plan, Name::Occupancy, window);
-    let all = full.iter().sum::<f64>().max(1.0) / clipped.iter().sum::<f64>().max(1.0);
+    let clipping = Clipping::of(plan, Name::Occupancy, window);
+    let all = clipping.factor(0..clipping.full.len());
     let belief = known.of(Name::Occupancy);
     (0..)
         .zip(belief.mean.iter().zip(&belief.variance))
         .map(|(code, (mean, variance))| {
             let cell = code as usize;
-            let factor = (full[cell] + LEAN * all) / (clipped[cell] + LEAN);
+            let factor = clipping.factor_near(cell, all);
             // Half of what clipping took is in doubt, and so is a part of what the window has to say about it.
             let doubt = 0.3 * (factor - 1.0) * mean;
             let taps = interval(mean * factor, variance * factor * factor + doubt * doubt);
@@ -85,6 +86,17 @@ impl Clipping {
             |units: Vec<u64>| units.into_iter().map(|n| n as f64 / f64::from(UNIT)).collect();
         Self { full: cards(full), clipped: cards(clipped) }
     }
+
+    /// What clipping divided some cells by, all together.
+    fn factor(&self, cells: std::ops::Range<usize>) -> f64 {
+        self.full[cells.clone()].iter().sum::<f64>().max(1.0)
+            / self.clipped[cells].iter().sum::<f64>().max(1.0)
+    }
+
+    /// What it divided one cell by; a small one leans on `usual`.
+    fn factor_near(&self, cell: usize, usual: f64) -> f64 {
+        (self.full[cell] + LEAN * usual) / (self.clipped[cell] + LEAN)
+    }
 }
 
 /// Legs by period: pairs of the whole day, divided as moves have it.
@@ -97,20 +109,25 @@ fn od(answers: &Answers, known: &Estimates, window: &Synthetic) -> Vec<LegCount>
     let (stations, periods) = (shape.stations as usize, plan.moves.clock.parts as usize);
     let n_pairs = stations * stations;
     let parities = if plan.terms.legs == Legs::Pairs { 1 } else { plan.parities };
-    let factors = leg_factors(plan, window);
+    let clipping = Clipping::of(plan, Name::Pairs, window);
+    let lost: Vec<f64> = (0..parities as usize)
+        .map(|parity| clipping.factor(parity * n_pairs..(parity + 1) * n_pairs))
+        .collect();
     let (pairs, moves) = (known.of(Name::Pairs), known.of(Name::Moves));
     let mut legs = Vec::new();
     for pair in 0..n_pairs {
         let (from, to) = (pair / stations, pair % stations);
-        let mut by_period = vec![(0.0, 0.0); periods];
-        for (parity, factor) in (0..parities as usize).zip(&factors) {
-            let day = (
-                pairs.mean[parity * n_pairs + pair] * factor,
-                pairs.variance[parity * n_pairs + pair] * factor * factor,
-            );
+        let mut by_period: Vec<(f64, f64)> = vec![(0.0, 0.0); periods];
+        for (parity, lost) in lost.iter().enumerate() {
+            let cell = parity * n_pairs + pair;
+            let factor = clipping.factor_near(cell, *lost);
+            let doubt = (0.3 * (factor - 1.0) + UNMODELLED) * pairs.mean[cell];
+            let day =
+                (pairs.mean[cell] * factor, pairs.variance[cell] * factor * factor + doubt * doubt);
             let row =
                 |period: usize| ((parity * stations + from) * periods + period) * stations + to;
             let total: f64 = (0..periods).map(|period| moves.mean[row(period)]).sum();
+            let blur: f64 = (0..periods).map(|period| moves.variance[row(period)]).sum();
             for (period, sum) in by_period.iter_mut().enumerate() {
                 let share = if total > 0.0 {
                     moves.mean[row(period)] / total
@@ -118,9 +135,11 @@ fn od(answers: &Answers, known: &Estimates, window: &Synthetic) -> Vec<LegCount>
                     1.0 / periods as f64
                 };
                 // The share is in doubt as far as the moves are, the whole as far as the pairs are.
-                let own = moves.variance[row(period)] * factor * factor;
+                let scale = day.0 / total.max(1.0);
+                let own = moves.variance[row(period)] * (1.0 - share) + share * share * blur;
                 sum.0 += day.0 * share;
-                sum.1 += day.1 * share * share + own * (1.0 - share);
+                let apart = UNMODELLED * day.0 * share;
+                sum.1 += day.1 * share * share + own * scale * scale + apart * apart;
             }
         }
         for (period, (mean, variance)) in
@@ -141,32 +160,6 @@ fn od(answers: &Answers, known: &Estimates, window: &Synthetic) -> Vec<LegCount>
 fn first_slot(shape: Shape, period: usize, periods: usize) -> u32 {
     let slot = (period as u64 * u64::from(shape.day)).div_ceil(periods as u64);
     u32::try_from(slot).expect("a slot of the first day")
-}
-
-/// By parity: legs of the synthetic window over what is left of them after the clip.
-fn leg_factors(plan: &Plan, window: &Synthetic) -> Vec<f64> {
-    let n = plan.parities as usize;
-    let (mut full, mut clipped) = (vec![0_u64; n], vec![0_u64; n]);
-    let table = plan.table(Name::Pairs);
-    let half = table.n_cells() / n as u64;
-    let (mut walk, mut cells) = (Walk::new(), Contribution::default());
-    for codes in window.iter() {
-        walk.read(codes, plan.shape());
-        let is_counted =
-            |at: &usize| at.is_multiple_of(n) || walk.station[*at] != walk.station[at + 1];
-        legs(Legs::Next, &walk).filter(is_counted).for_each(|at| full[at % n] += u64::from(UNIT));
-        cells.clear();
-        table.cells(&walk, &mut cells);
-        cells.clip(plan.clip(Name::Pairs));
-        cells
-            .cells()
-            .iter()
-            .for_each(|&(cell, units)| clipped[(cell / half) as usize] += u64::from(units));
-    }
-    full.iter()
-        .zip(&clipped)
-        .map(|(full, clipped)| *full as f64 / (*clipped).max(1) as f64)
-        .collect()
 }
 
 fn lengths(known: &Estimates) -> Vec<LengthCount> {

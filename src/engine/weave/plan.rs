@@ -167,7 +167,7 @@ impl Plan {
         let room = (MOST_CELLS / (2 * pairs)).max(1);
         let evidence = u128::from(steps) * u128::from(terms.epsilon.micro()) / u128::from(WHOLE);
         let evidence = u64::try_from(evidence).unwrap_or(u64::MAX >> 8);
-        let periods = shape.divisor((evidence / (12 * pairs)).clamp(1, room));
+        let periods = shape.quarters((evidence / (10 * pairs)).clamp(1, room));
         let loop_parts = shape.divisor((20 * evidence / (3 * pairs)).isqrt());
         let stay_room = (MOST_CELLS / (2 * u64::from(shape.stations))).isqrt();
         Self {

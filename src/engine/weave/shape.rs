@@ -41,6 +41,15 @@ impl Shape {
         Clock { day: self.day, parts: parts.clamp(1, self.day) }
     }
 
+    /// The same, but such that parts make quarters of a day or are made of them.
+    pub(super) fn quarters(self, most: u64) -> u32 {
+        let fits = |parts: &u32| {
+            let even = *parts <= 2 || parts.is_multiple_of(4);
+            even && self.day.is_multiple_of(*parts) && u64::from(*parts) <= most
+        };
+        (1..=self.day).rev().find(fits).unwrap_or(1)
+    }
+
     /// The largest number of equal parts of a day that is at most `most`.
     pub(super) fn divisor(self, most: u64) -> u32 {
         let fits = |parts: &u32| self.day.is_multiple_of(*parts) && u64::from(*parts) <= most;

@@ -23,7 +23,7 @@ pub(super) fn lengths(answers: &Answers, n_cards: f64) -> Belief {
         let sure = noisy[at] > 3.5 * variance.sqrt() || at < 4 && noisy[at] > 2.0 * variance.sqrt();
         let mean = if sure { noisy[at] } else { prior + (noisy[at] - prior) * trust };
         belief.mean.push(mean.max(0.0));
-        belief.variance.push(variance * trust.max(0.05));
+        belief.variance.push(if sure { variance } else { variance * trust.max(0.3) });
     }
     if belief.mean.iter().sum::<f64>() <= 0.0 {
         belief.mean[0] = 1.0;
