@@ -14,7 +14,6 @@ mod engine;
 mod estimate;
 mod goal;
 mod intervals;
-mod legs;
 mod lookahead;
 mod measure;
 mod plan;

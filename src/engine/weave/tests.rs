@@ -1,5 +1,6 @@
 //! What PROOF.md claims, tried.
 
+mod audit;
 mod degenerate;
 mod published;
 mod threads;
