@@ -19,7 +19,7 @@ use crate::secret::NoiseKey;
 const STRANDS: usize = 4;
 /// Passes over all trajectories; a large window is near its goal sooner.
 fn passes(n_cards: f64) -> u64 {
-    if n_cards < 500_000.0 { 4 } else { 3 }
+    if n_cards < 500_000.0 { 4 } else { 2 }
 }
 
 /// Longer trajectories are left as they were drawn.
