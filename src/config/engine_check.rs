@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::reader::Reader;
 use super::suppression_check;
 use super::tree_check::{Tree, tree_engine};
+use super::weave_check;
 use crate::engine::Engine;
 use crate::ledger;
 use crate::model::{Calendar, MicroEpsilon, Stations};
@@ -20,6 +21,7 @@ pub(super) fn engine(
     let tree = Tree::ALL.iter().find(|(known, _)| Some(*known) == name.as_deref());
     match name.as_deref() {
         Some("lk") => return suppression_check::lk(reader, stations),
+        Some("weave") => return weave_check::weave(reader, stations, calendar, max_length),
         Some("projection") => return suppression_check::projection(reader, stations),
         _ if tree.is_some() => {}
         None => {}
@@ -28,7 +30,9 @@ pub(super) fn engine(
             let what = if other == "dptd" { "not in this version" } else { "not an engine" };
             reader.complain(
                 "engine.name",
-                format_args!("{other:?} is {what}; use one of {trees}, \"lk\", \"projection\""),
+                format_args!(
+                    "{other:?} is {what}; use one of {trees}, \"weave\", \"lk\", \"projection\""
+                ),
             );
         }
     }

@@ -65,6 +65,8 @@ pub(super) const KEYS: &[(&str, Form)] = &[
     ("engine.taxonomy.locations", Special),
     ("engine.taxonomy.times", Special),
     ("engine.taxonomy.fanout", Integer),
+    ("engine.weave.favour", Text),
+    ("trips.from", Text),
     ("budget.lifetime", Decimal),
     ("budget.horizon.windows", Integer),
     ("budget.horizon.cap", Decimal),

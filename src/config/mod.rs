@@ -16,6 +16,7 @@ mod reader;
 mod statement;
 mod suppression_check;
 mod tree_check;
+mod weave_check;
 
 pub use live_check::{Live, Log, LogFormat, LogLevel, SecretText};
 #[cfg(feature = "kafka")]

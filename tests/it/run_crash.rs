@@ -58,7 +58,7 @@ fn an_open_transaction_of_a_dead_worker_only_costs_time() {
 #[test]
 fn whoever_is_killed_at_random_moments_leaves_each_window_released_once() {
     let Some(brokers) = bootstrap() else { return };
-    let kills = number_from_env("TAPVEIL_KILLS").unwrap_or(if is_long() { 1_000 } else { 40 });
+    let kills = number_from_env("TAPVEIL_KILLS").unwrap_or(if is_long() { 1_000 } else { 16 });
     let (n_lanes, kills_a_lane) = (8, u32::try_from(kills / 8).unwrap());
     let seed = number_from_env("TAPVEIL_SEED").unwrap_or(20_151_109);
     println!("seed {seed} (TAPVEIL_SEED)");

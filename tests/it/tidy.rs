@@ -195,7 +195,7 @@ fn the_core_depends_on_nothing_that_does_io() {
 
 #[test]
 fn every_engine_has_a_proof_and_every_proof_names_tests_that_exist() {
-    for engine in ["noise", "tree", "safepath", "hybrid", "seqpt", "lk", "projection"] {
+    for engine in ["noise", "tree", "safepath", "hybrid", "seqpt", "lk", "projection", "weave"] {
         assert!(
             root().join(format!("src/core/engine/{engine}/PROOF.md")).exists(),
             "{engine} has no proof"

@@ -112,3 +112,27 @@ fn a_seqpt_that_noise_would_fill_is_refused_with_the_height_that_fits() {
     assert!(complaint.starts_with("engine.height: noise alone"), "{complaint}");
     assert!(complaint.contains("largest height that fits is"), "{complaint}");
 }
+
+#[test]
+fn weave_needs_its_name_alone_and_refuses_what_is_not_its_own() {
+    let feed = Feed::new();
+    let settings = feed.load(&engine("weave", "")).unwrap();
+    assert_eq!(settings.engine.facts().name, "weave");
+    assert_eq!(parameter(&settings, "favour"), "balanced");
+    assert_eq!(parameter(&settings, "trips.from"), "next");
+    let outlook = settings.engine.outlook(settings.calendar.slots_nominal());
+    assert!(!outlook.shares.is_empty() && outlook.false_children.is_none());
+    let chosen = engine("weave", "weave = { favour = \"od\" }\n[trips]\nfrom = \"pairs\"");
+    let settings = feed.load(&chosen).unwrap();
+    assert_eq!(parameter(&settings, "favour"), "od");
+    assert_eq!(parameter(&settings, "trips.from"), "pairs");
+    for (more, what) in [
+        ("weave = { favour = \"speed\" }", "is not one of"),
+        ("height = 7", "grow a tree"),
+        ("k = 30", "belongs to lk"),
+        ("epsilon = \"0.0001\"", "millions of cards"),
+    ] {
+        let complaints = feed.load(&engine("weave", more)).unwrap_err().to_string();
+        assert!(complaints.contains(what), "{more}: {complaints}");
+    }
+}

@@ -12,13 +12,16 @@ pub mod hybrid;
 pub mod lk;
 pub mod noise;
 pub mod projection;
+mod published;
 mod rehearsal;
 mod release;
 pub mod safepath;
 pub mod seqpt;
 pub mod tree;
 mod trips;
+pub mod weave;
 
+pub use published::{Interval, LegCount, LengthCount, StationCount, Tables};
 pub use rehearsal::AuditOutput;
 pub use release::{
     Draft, EngineFacts, ExpectedError, Guarantee, Outlook, Release, ReleaseId, Row, ShareFact,

@@ -8,7 +8,7 @@ use crate::ledger::{Permit, Reservation};
 use crate::model::{Cost, Digest, Doublet, Input, MicroEpsilon, Window};
 use crate::seal::SealedWindow;
 
-use super::{Engine, Error};
+use super::{Engine, Error, Tables};
 
 /// Names a release; derives from window and configuration only, so it tells nothing about data.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -185,6 +185,7 @@ pub struct Release {
     universe: UniverseFacts,
     post_processing: Vec<String>,
     expected_error: Option<ExpectedError>,
+    tables: Option<Tables>,
 }
 
 impl Release {
@@ -225,7 +226,18 @@ impl Release {
             universe: draft.universe,
             post_processing: draft.post_processing,
             expected_error: draft.expected_error,
+            tables: None,
         })
+    }
+
+    /// The same with tables to publish beside the paths.
+    pub(super) fn with_tables(self, tables: Tables) -> Self {
+        Self { tables: Some(tables), ..self }
+    }
+
+    /// Tables beside the paths, from engines that measure them.
+    pub fn tables(&self) -> Option<&Tables> {
+        self.tables.as_ref()
     }
 
     /// Its name.

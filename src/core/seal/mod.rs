@@ -4,7 +4,7 @@
 //! Promises: S-1 duplicates count once; S-2 a trajectory keeps its first `max_length` doublets; S-3 the
 //!   batch has one canonical form, whatever the order of arrival; S-4 one card never touches another.
 //! Refuses: nothing; what may not enter was rejected in `window`.
-//! Why: `src/window/PROOF.md`.
+//! Why: `src/core/window/PROOF.md`.
 
 mod assembly;
 mod close;

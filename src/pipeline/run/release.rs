@@ -27,6 +27,9 @@ const PARTITION: i32 = 0;
 /// How long a worker with nothing to read sleeps.
 const QUIET: Duration = Duration::from_millis(500);
 
+/// Segments that are handed over together: the worker packs them tighter than they come.
+const BATCH_BYTES: usize = 2 << 20;
+
 /// Joins the group of release workers and works until it is stopped or leaves.
 pub(super) fn work(service: &Service<'_>, stop: &Stop) -> Result<Why, Error> {
     let settings = service.kafka;
@@ -156,16 +159,18 @@ impl Segments<'_> {
         Ok(())
     }
 
-    /// Reads for a while, or to the end.
+    /// Reads for a while, to the end, or until enough is held in the open.
     fn read(&mut self, records: &mut Vec<SegmentRecord>) -> Result<(), Error> {
         let began = Instant::now();
-        while began.elapsed() < QUIET {
+        let mut n_bytes = 0;
+        while began.elapsed() < QUIET && n_bytes < BATCH_BYTES {
             match self.group.consumer().poll(QUIET.saturating_sub(began.elapsed())) {
                 None => return Ok(()),
-                Some(Ok(message)) => records.push(SegmentRecord {
-                    offset: message.offset(),
-                    payload: message.payload().unwrap_or_default().to_vec(),
-                }),
+                Some(Ok(message)) => {
+                    let payload = message.payload().unwrap_or_default().to_vec();
+                    n_bytes += payload.len();
+                    records.push(SegmentRecord { offset: message.offset(), payload });
+                }
                 Some(Err(KafkaError::PartitionEOF(_))) => return Ok(()),
                 Some(Err(error)) => self.group.tolerate(error)?,
             }

@@ -1,0 +1,232 @@
+//! The engine: settings checked once, windows turned into releases.
+
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::sync::Arc;
+
+use super::measure::measure;
+use super::plan::{KnownLengths, Plan, Split, Terms, WHOLE, scale};
+use super::tables::Name;
+use super::weights::UNIT;
+use super::{Favour, Legs, Shape, woven};
+use crate::engine::noise::Scale;
+use crate::engine::{
+    Draft, Engine, EngineFacts, Error, ExpectedError, Guarantee, Outlook, Release, ShareFact,
+    UniverseFacts,
+};
+use crate::ledger::Permit;
+use crate::model::{Cost, Digest, Input, MicroEpsilon, Stations, Window};
+use crate::seal::SealedWindow;
+use crate::secret::NoiseKey;
+
+/// Changes whenever the same input could give other output. Part of the configuration digest.
+pub const REVISION: u32 = 1;
+
+/// Below this, noise alone would make up millions of cards.
+const LEAST_EPSILON: MicroEpsilon = MicroEpsilon::new(1_000);
+
+/// What the engine is built from. Checked by [`Weave::new`].
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// ε of one release.
+    pub epsilon: MicroEpsilon,
+    /// What a release should be best at.
+    pub favour: Favour,
+    /// How legs are made of taps.
+    pub legs: Legs,
+    /// Places with times, or places alone.
+    pub input: Input,
+    /// How many doublets of a card count.
+    pub max_length: NonZeroU32,
+    /// The public stations.
+    pub stations: Arc<Stations>,
+    /// Threads; never changes the result.
+    pub threads: NonZeroUsize,
+}
+
+/// The engine. Cannot be built wrong.
+#[derive(Debug)]
+pub struct Weave {
+    settings: Settings,
+}
+
+impl Weave {
+    /// Checks the settings against the usual number of slots; all complaints at once.
+    pub fn new(settings: Settings, slots_nominal: u32) -> Result<Self, Vec<String>> {
+        let mut complaints = Vec::new();
+        if settings.epsilon < LEAST_EPSILON {
+            complaints.push(format!(
+                "engine.epsilon is {}, less than {LEAST_EPSILON}: noise alone would make up millions of cards",
+                settings.epsilon
+            ));
+        }
+        if settings.max_length.get() as usize > Shape::LONGEST {
+            complaints.push(format!(
+                "window.max_length is {}, but weave looks at {} doublets of a card at most",
+                settings.max_length,
+                Shape::LONGEST
+            ));
+        }
+        let weave = Self { settings };
+        complaints.extend(weave.too_large(slots_nominal));
+        if complaints.is_empty() { Ok(weave) } else { Err(complaints) }
+    }
+
+    /// Why a window of so many slots does not fit into memory, if it does not.
+    fn too_large(&self, n_slots: u32) -> Option<String> {
+        let stations = self.settings.stations.len();
+        let slots = self.slots(n_slots);
+        let doublets = u64::from(stations) * u64::from(slots);
+        (doublets > Shape::MOST_DOUBLETS).then(|| {
+            format!(
+                "{stations} stations and {slots} slots make {doublets} doublets, more than the {} that weave holds in \
+                 memory; use a longer window.slot or a shorter window.length",
+                Shape::MOST_DOUBLETS
+            )
+        })
+    }
+
+    /// How many slots the engine sees.
+    fn slots(&self, n_slots: u32) -> u32 {
+        match self.settings.input {
+            Input::Doublets => n_slots,
+            Input::Sequences => 1,
+        }
+    }
+
+    fn terms(&self, n_slots: u32, slot_secs: i64) -> Terms {
+        const DAY_SECS: i64 = 86_400;
+        let settings = &self.settings;
+        let slots = self.slots(n_slots);
+        let day = u32::try_from(DAY_SECS / slot_secs.max(1)).unwrap_or(1);
+        let longest = settings.max_length.get();
+        Terms {
+            shape: Shape::new(settings.stations.len(), slots, day, longest),
+            epsilon: settings.epsilon,
+            favour: settings.favour,
+            legs: settings.legs,
+        }
+    }
+
+    fn draft(&self, window: &Window, plan: &Plan) -> Draft {
+        let settings = &self.settings;
+        let cell = plan.scale(Name::Occupancy).approximately() / f64::from(UNIT);
+        let threshold = if plan.asks(Name::Loops) { plan.threshold() / u64::from(UNIT) } else { 0 };
+        Draft {
+            rows: Vec::new(),
+            input: settings.input,
+            guarantee: Guarantee::Differential {
+                epsilon_micro: settings.epsilon,
+                unit: format!(
+                    "one card's whole trajectory in one window, at most its first {} doublets",
+                    settings.max_length
+                ),
+                neighbouring: "one card added or removed (replacing one costs twice as much)".to_owned(),
+            },
+            engine: self.facts(),
+            shares: shares(plan),
+            universe: UniverseFacts {
+                stations_sha256: settings.stations.digest(),
+                taxonomy_sha256: Digest::of(b"no taxonomy"),
+                slots: window.n_slots(),
+            },
+            post_processing: [
+                "estimates by empirical Bayes from the noisy tables",
+                "synthetic trips drawn from the estimates and improved until their tables agree; no row is anybody's",
+            ]
+            .map(str::to_owned)
+            .into(),
+            expected_error: Some(ExpectedError {
+                count_standard_deviation: cell * std::f64::consts::SQRT_2,
+                smallest_count_likely_kept: threshold,
+                false_children_per_empty_node: 0.0,
+            }),
+        }
+    }
+}
+
+/// Every table that is asked, with its share, the scale of its noise in cards, and its threshold.
+fn shares(plan: &Plan) -> Vec<ShareFact> {
+    let fact = |name: Name| {
+        let sparse = name == Name::Loops;
+        ShareFact {
+            class: name.in_words().to_owned(),
+            share: reduced(plan.split.of(name).into(), WHOLE.into()),
+            scale: in_cards(plan.scale(name)),
+            threshold: if sparse { plan.threshold().div_ceil(UNIT.into()) } else { 0 },
+        }
+    };
+    Name::ALL.into_iter().filter(|&name| plan.asks(name)).map(fact).collect()
+}
+
+fn reduced(num: u64, den: u64) -> String {
+    let ratio = num_rational::Ratio::new(num, den);
+    format!("{}/{}", ratio.numer(), ratio.denom())
+}
+
+/// A scale in units as a fraction of cards.
+fn in_cards(scale: Scale) -> String {
+    let ratio = num_rational::Ratio::new(
+        u128::from(scale.num()),
+        u128::from(scale.den()) * u128::from(UNIT),
+    );
+    format!("{}/{}", ratio.numer(), ratio.denom())
+}
+
+impl Engine for Weave {
+    fn facts(&self) -> EngineFacts {
+        let settings = &self.settings;
+        let parameters = [
+            ("epsilon", settings.epsilon.to_string()),
+            ("favour", settings.favour.to_string()),
+            ("trips.from", settings.legs.to_string()),
+            (
+                "input",
+                match settings.input {
+                    Input::Doublets => "doublets".to_owned(),
+                    Input::Sequences => "sequences".to_owned(),
+                },
+            ),
+            ("max_length", settings.max_length.to_string()),
+        ];
+        let parameters = parameters.map(|(name, value)| (name.to_owned(), value)).into();
+        EngineFacts { name: "weave", version: REVISION, parameters }
+    }
+
+    /// The shares for a window of 100,000 cards with four taps each: the true ones follow from noisy answers.
+    fn outlook(&self, n_slots: u32) -> Outlook {
+        const CARDS: u64 = 100_000;
+        let terms = self.terms(n_slots, 3_600);
+        let split = Split::new(&terms, CARDS);
+        let mut lengths = vec![0; terms.shape.longest as usize];
+        let usual = lengths.len().min(4) - 1;
+        lengths[usual] = CARDS as i64 * i64::from(UNIT);
+        let scale = scale(terms.epsilon, split.of(Name::Lengths).max(1), NonZeroU32::MIN);
+        let plan = Plan::new(terms, split, &KnownLengths { cards: CARDS, noisy: &lengths, scale });
+        Outlook { shares: shares(&plan), ..Outlook::default() }
+    }
+
+    fn price(&self) -> Cost {
+        Cost::differential(self.settings.epsilon)
+    }
+
+    fn fits(&self, window: &Window) -> Result<(), Error> {
+        let complain = |complaint| Error::Configuration { window: window.name(), complaint };
+        self.too_large(window.n_slots()).map_or(Ok(()), |complaint| Err(complain(complaint)))
+    }
+
+    fn sanitize(
+        &self,
+        window: &SealedWindow,
+        permit: Permit,
+        key: &NoiseKey,
+    ) -> Result<Release, Error> {
+        self.fits(window.window())?;
+        let threads = self.settings.threads;
+        let terms = self.terms(window.window().n_slots(), window.window().slot_secs());
+        let answers = measure(window.trajectories(), terms, key, threads);
+        let (synthetic, tables) = woven(&answers, key, threads);
+        let mut draft = self.draft(window.window(), &answers.plan);
+        draft.rows = synthetic.rows(terms.shape);
+        Ok(Release::new(self, window, permit, draft)?.with_tables(tables))
+    }
+}

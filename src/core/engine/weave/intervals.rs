@@ -1,0 +1,171 @@
+//! The published tables: estimates with what clipping took away put back, and intervals that know of both.
+
+use super::estimate::Estimates;
+use super::measure::Answers;
+use super::plan::Plan;
+use super::synthetic::Synthetic;
+use super::tables::Name;
+use super::walk::Walk;
+use super::weights::{Contribution, UNIT};
+use super::{Legs, Shape};
+use crate::engine::{Interval, LegCount, LengthCount, StationCount, Tables};
+use crate::model::StationIx;
+
+/// Half the width of a 95 % interval in standard deviations, for noise with the tails of a Laplace distribution:
+/// ln 20 / √2.
+const HALF_WIDTH: f64 = 2.12;
+/// Legs are clipped by whole trajectories and told once a period: a part of each count that no table knows about.
+const UNMODELLED: f64 = 0.06;
+/// Cells with fewer cards lean on what clipping does to all cells together.
+const LEAN: f64 = 50.0;
+
+/// All tables that a release publishes.
+pub(super) fn tables(answers: &Answers, known: &Estimates, window: &Synthetic) -> Tables {
+    Tables {
+        stations: stations(answers, known, window),
+        od: od(answers, known, window),
+        lengths: lengths(known),
+    }
+}
+
+/// A value with its interval. A little is always left to what nobody modelled.
+fn interval(value: f64, variance: f64) -> Interval {
+    let half = HALF_WIDTH * (variance + 0.25).sqrt();
+    let whole = |number: f64| number.max(0.0) as u64;
+    Interval {
+        value: whole(value + 0.5),
+        low: whole((value - half).floor()),
+        high: whole((value + half).ceil()),
+    }
+}
+
+/// How many cards are in each doublet, counted fully and as clipped.
+fn stations(answers: &Answers, known: &Estimates, window: &Synthetic) -> Vec<StationCount> {
+    let plan = &answers.plan;
+    let shape = plan.shape();
+    let clipping = Clipping::of(plan, Name::Occupancy, window);
+    let all = clipping.factor(0..clipping.full.len());
+    let belief = known.of(Name::Occupancy);
+    (0..)
+        .zip(belief.mean.iter().zip(&belief.variance))
+        .map(|(code, (mean, variance))| {
+            let cell = code as usize;
+            let factor = clipping.factor_near(cell, all);
+            // Half of what clipping took is in doubt, and so is a part of what the window has to say about it.
+            let doubt = 0.3 * (factor - 1.0) * mean;
+            let taps = interval(mean * factor, variance * factor * factor + doubt * doubt);
+            StationCount { station: StationIx(code / shape.slots), slot: code % shape.slots, taps }
+        })
+        .collect()
+}
+
+/// What a synthetic window has in the cells of a table.
+struct Clipping {
+    full: Vec<f64>,
+    clipped: Vec<f64>,
+}
+
+impl Clipping {
+    fn of(plan: &Plan, name: Name, window: &Synthetic) -> Self {
+        let table = plan.table(name);
+        let n = usize::try_from(table.n_cells()).expect("the plan bounds tables");
+        let (mut full, mut clipped) = (vec![0_u64; n], vec![0_u64; n]);
+        let (mut walk, mut cells) = (Walk::new(), Contribution::default());
+        for codes in window.iter() {
+            walk.read(codes, plan.shape());
+            cells.clear();
+            table.cells(&walk, &mut cells);
+            cells.cells().iter().for_each(|&(cell, _)| full[cell as usize] += u64::from(UNIT));
+            cells.clip(plan.clip(name));
+            cells
+                .cells()
+                .iter()
+                .for_each(|&(cell, units)| clipped[cell as usize] += u64::from(units));
+        }
+        let cards =
+            |units: Vec<u64>| units.into_iter().map(|n| n as f64 / f64::from(UNIT)).collect();
+        Self { full: cards(full), clipped: cards(clipped) }
+    }
+
+    /// What clipping divided some cells by, all together.
+    fn factor(&self, cells: std::ops::Range<usize>) -> f64 {
+        self.full[cells.clone()].iter().sum::<f64>().max(1.0)
+            / self.clipped[cells].iter().sum::<f64>().max(1.0)
+    }
+
+    /// What it divided one cell by; a small one leans on `usual`.
+    fn factor_near(&self, cell: usize, usual: f64) -> f64 {
+        (self.full[cell] + LEAN * usual) / (self.clipped[cell] + LEAN)
+    }
+}
+
+/// Legs by period: pairs of the whole day, divided as moves have it.
+fn od(answers: &Answers, known: &Estimates, window: &Synthetic) -> Vec<LegCount> {
+    let plan = &answers.plan;
+    if !plan.asks(Name::Pairs) || !plan.asks(Name::Moves) {
+        return Vec::new();
+    }
+    let shape = plan.shape();
+    let (stations, periods) = (shape.stations as usize, plan.moves.clock.parts as usize);
+    let n_pairs = stations * stations;
+    let parities = if plan.terms.legs == Legs::Pairs { 1 } else { plan.parities };
+    let clipping = Clipping::of(plan, Name::Pairs, window);
+    let lost: Vec<f64> = (0..parities as usize)
+        .map(|parity| clipping.factor(parity * n_pairs..(parity + 1) * n_pairs))
+        .collect();
+    let (pairs, moves) = (known.of(Name::Pairs), known.of(Name::Moves));
+    let mut legs = Vec::new();
+    for pair in 0..n_pairs {
+        let (from, to) = (pair / stations, pair % stations);
+        let mut by_period: Vec<(f64, f64)> = vec![(0.0, 0.0); periods];
+        for (parity, lost) in lost.iter().enumerate() {
+            let cell = parity * n_pairs + pair;
+            let factor = clipping.factor_near(cell, *lost);
+            let doubt = (0.3 * (factor - 1.0) + UNMODELLED) * pairs.mean[cell];
+            let day =
+                (pairs.mean[cell] * factor, pairs.variance[cell] * factor * factor + doubt * doubt);
+            let row =
+                |period: usize| ((parity * stations + from) * periods + period) * stations + to;
+            let total: f64 = (0..periods).map(|period| moves.mean[row(period)]).sum();
+            let blur: f64 = (0..periods).map(|period| moves.variance[row(period)]).sum();
+            for (period, sum) in by_period.iter_mut().enumerate() {
+                let share = if total > 0.0 {
+                    moves.mean[row(period)] / total
+                } else {
+                    1.0 / periods as f64
+                };
+                // The share is in doubt as far as the moves are, the whole as far as the pairs are.
+                let scale = day.0 / total.max(1.0);
+                let own = moves.variance[row(period)] * (1.0 - share) + share * share * blur;
+                sum.0 += day.0 * share;
+                let apart = UNMODELLED * day.0 * share;
+                sum.1 += day.1 * share * share + own * scale * scale + apart * apart;
+            }
+        }
+        for (period, (mean, variance)) in
+            by_period.into_iter().enumerate().filter(|(_, (mean, _))| *mean >= 0.5)
+        {
+            legs.push(LegCount {
+                origin: StationIx(from as u32),
+                dest: StationIx(to as u32),
+                period: first_slot(shape, period, periods),
+                trips: interval(mean, variance),
+            });
+        }
+    }
+    legs
+}
+
+/// The first slot of a period of the day.
+fn first_slot(shape: Shape, period: usize, periods: usize) -> u32 {
+    let slot = (period as u64 * u64::from(shape.day)).div_ceil(periods as u64);
+    u32::try_from(slot).expect("a slot of the first day")
+}
+
+fn lengths(known: &Estimates) -> Vec<LengthCount> {
+    let belief = &known.lengths;
+    (1..)
+        .zip(belief.mean.iter().zip(&belief.variance))
+        .map(|(taps, (mean, variance))| LengthCount { taps, cards: interval(*mean, *variance) })
+        .collect()
+}

@@ -1,0 +1,119 @@
+//! `weave`: tables measured once, and synthetic trajectories that agree with them.
+//!
+//! In → out: a sealed window → noisy tables → estimates with variances → synthetic trips.
+//! Promises: V-1 one card changes what a table sums up by at most its clip; V-2 shares of tables add up to at
+//!   most ε; V-3 what is asked depends on configuration and answers only; V-4 the same bytes for any number of threads.
+//! Refuses: a universe that does not fit into memory, before anything is paid.
+//! Why: `PROOF.md` beside this file.
+#![doc = include_str!("PROOF.md")]
+
+mod chain;
+mod dice;
+mod draft;
+mod engine;
+mod estimate;
+mod goal;
+mod intervals;
+mod lookahead;
+mod measure;
+mod plan;
+mod propose;
+mod shape;
+mod solve;
+mod synthetic;
+mod tables;
+mod threads;
+mod walk;
+mod weights;
+
+pub use engine::{REVISION, Settings, Weave};
+pub use shape::Shape;
+pub use weights::UNIT;
+
+use std::fmt;
+use std::num::NonZeroUsize;
+
+use estimate::{Estimates, LoopProfile};
+use measure::Answers;
+use solve::Solver;
+use synthetic::Synthetic;
+use tables::{Loops, Name};
+use walk::Walk;
+
+use crate::engine::Tables;
+use crate::secret::NoiseKey;
+
+/// What a release should be best at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Favour {
+    /// A bit of everything.
+    #[default]
+    Balanced,
+    /// Cards per station and slot.
+    Stations,
+    /// From where to where.
+    Od,
+    /// Whole trips.
+    Trips,
+}
+
+/// How legs are made of one card's taps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Legs {
+    /// Each tap to the card's next one.
+    #[default]
+    Next,
+    /// The first tap to the second, the third to the fourth, and so on.
+    Pairs,
+}
+
+impl fmt::Display for Favour {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Balanced => "balanced",
+            Self::Stations => "stations",
+            Self::Od => "od",
+            Self::Trips => "trips",
+        })
+    }
+}
+
+impl fmt::Display for Legs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Next => "next",
+            Self::Pairs => "pairs",
+        })
+    }
+}
+
+/// From answers to a synthetic window and tables to publish: no trajectory comes here.
+fn woven(answers: &Answers, key: &NoiseKey, threads: NonZeroUsize) -> (Synthetic, Tables) {
+    let known = Estimates::new(answers);
+    let window = draft::draft(&answers.plan, &known, key, threads);
+    let loops = estimate::loops(answers, &known, &loop_profile(answers, &window));
+    let window = Solver { answers, known: &known, loops: &loops, key, threads }.solve(window);
+    let tables = intervals::tables(answers, &known, &window);
+    (window, tables)
+}
+
+/// How the draft's ways go on, clipped as they were measured.
+fn loop_profile(answers: &Answers, window: &Synthetic) -> LoopProfile {
+    let plan = &answers.plan;
+    let mut profile = LoopProfile::new(&plan.loops);
+    if answers.loops.is_empty() {
+        return profile;
+    }
+    let clip = plan.clip(Name::Loops).get();
+    let mut walk = Walk::new();
+    for codes in window.iter() {
+        walk.read(codes, plan.shape());
+        let ways: Vec<_> = walk.steps().filter_map(|at| Loops::at(&walk, at)).collect();
+        let units = (UNIT * clip / ways.len().max(1) as u32).min(UNIT);
+        ways.iter().for_each(|&way| profile.add(&plan.loops, way, units));
+    }
+    profile
+}
+
+#[cfg(test)]
+mod tests;
