@@ -144,18 +144,15 @@ impl fmt::Display for Warning {
     }
 }
 
-/// Makes missing topics if that is allowed, checks those that are there. All complaints come at once.
-pub fn ensure(settings: &Settings, needs_arrival: bool, role: Role) -> Result<Vec<Warning>, Error> {
-    ensure_keeping(settings, needs_arrival, role, settings.flush)
-}
-
-/// The same, and warns if taps are kept for less than `needed` (the grace of a window and a flush).
-pub fn ensure_keeping(
+/// Makes missing topics if that is allowed, checks those that are there. All complaints come at once. `grace`: how long after
+/// its window's end a tap counts, where arrival decides that; taps must be kept for longer than that and a flush.
+pub fn ensure(
     settings: &Settings,
-    needs_arrival: bool,
+    grace: Option<Duration>,
     role: Role,
-    needed: Duration,
 ) -> Result<Vec<Warning>, Error> {
+    let needs_arrival = grace.is_some();
+    let needed = settings.flush + grace.unwrap_or_default();
     if settings.is_in_process {
         return Ok(Vec::new());
     }
@@ -172,7 +169,7 @@ pub fn ensure_keeping(
     if admin.create(&missing, n_brokers)? {
         // It was made between our look and our try: look again.
         admin.await_topics(&missing)?;
-        return ensure_keeping(settings, needs_arrival, role, needed);
+        return ensure(settings, grace, role);
     }
     let mut complaints = Vec::new();
     let judged: Vec<Purpose> =

@@ -17,6 +17,9 @@ use tapveil::kafka::{self, Protocol, Received, Topics, topics};
 
 use crate::broker::{bootstrap, unique};
 
+/// How late a tap may come, in these tests.
+const GRACE: Duration = Duration::from_secs(60);
+
 fn settings(brokers: &str) -> kafka::Settings {
     let group = unique("clients");
     let name = |what: &str| format!("{group}.{what}");
@@ -77,7 +80,7 @@ fn missing_topics_are_made_with_the_settings_they_need() {
     let Some(brokers) = bootstrap() else { return };
     let settings = settings(&brokers);
     assert!(kafka::connect(&settings, &mut |_| {}, &|| false).unwrap());
-    let warnings = topics::ensure(&settings, true, Role::All).unwrap();
+    let warnings = topics::ensure(&settings, Some(GRACE), Role::All).unwrap();
     assert!(
         warnings.iter().any(|warning| warning.to_string().contains("only one copy")),
         "{warnings:?}"
@@ -92,7 +95,7 @@ fn missing_topics_are_made_with_the_settings_they_need() {
         assert_eq!(admin.partitions(name), 1, "{name}");
     }
     assert_eq!(admin.setting(&names.ledger, "retention.bytes"), "-1");
-    topics::ensure(&settings, true, Role::All).unwrap();
+    topics::ensure(&settings, Some(GRACE), Role::All).unwrap();
 }
 
 #[test]
@@ -104,7 +107,7 @@ fn wrong_topics_are_refused_with_the_command_that_mends_them() {
     admin.create(&names.taps, 2, &[("retention.ms", "1000"), ("cleanup.policy", "compact,delete")]);
     admin.create(&names.segments, 2, &[("retention.ms", "3600000")]);
     admin.create(&names.ledger, 1, &[("cleanup.policy", "compact"), ("retention.ms", "-1")]);
-    let error = topics::ensure(&settings, true, Role::All).unwrap_err();
+    let error = topics::ensure(&settings, Some(GRACE), Role::All).unwrap_err();
     assert_eq!(error.kind(), tapveil::model::Kind::Config);
     let text = error.to_string();
     for expected in [
@@ -121,10 +124,23 @@ fn wrong_topics_are_refused_with_the_command_that_mends_them() {
         topics: Topics { segments: unique("s"), ledger: unique("l"), ..names.clone() },
         ..settings.clone()
     };
-    let warnings = topics::ensure(&other, false, Role::All).unwrap();
+    let warnings = topics::ensure(&other, None, Role::All).unwrap();
     let text: String = warnings.iter().map(|warning| format!("{warning}\n")).collect();
     assert!(text.contains("is compacted"), "{text}");
     assert!(text.contains("keeps records for 1 s"), "{text}");
+}
+
+/// Taps that are kept for a flush alone are gone before a late one of the same window counts.
+#[test]
+fn a_topic_that_forgets_taps_before_grace_and_flush_have_passed_is_warned_about() {
+    let Some(brokers) = bootstrap() else { return };
+    let settings = kafka::Settings { flush: Duration::from_secs(30), ..settings(&brokers) };
+    let admin = Admin::new(&brokers);
+    let kept = [("message.timestamp.type", "LogAppendTime"), ("retention.ms", "80000")];
+    admin.create(&settings.topics.taps, 1, &kept);
+    let warnings = topics::ensure(&settings, Some(GRACE), Role::All).unwrap();
+    let text: String = warnings.iter().map(|warning| format!("{warning}\n")).collect();
+    assert!(text.contains("keeps records for 80 s, but 90 s may pass"), "{text}");
 }
 
 /// A feed with stations, secret and ledger, and Kafka in its configuration.

@@ -33,7 +33,7 @@ fn settings(brokers: String) -> Settings {
         properties: Vec::new(),
         is_in_process: false,
     };
-    kafka::topics::ensure(&settings, false, kafka::topics::Role::All).unwrap();
+    kafka::topics::ensure(&settings, None, kafka::topics::Role::All).unwrap();
     settings
 }
 

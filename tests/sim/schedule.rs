@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use crate::bad::Bad;
-use crate::broker::{Broker, LogName, Producer};
+use crate::broker::{Broker, GroupName, LogName, Producer};
 use crate::check;
 use crate::group::Membership;
 use crate::net::Net;
@@ -198,6 +198,7 @@ impl Run {
                     self.workers.push(worker(number, Role::Ingest, random));
                 }
                 23 => self.inject(),
+                24 => self.retain(),
                 _ => self.step_somebody()?,
             }
         }
@@ -225,6 +226,15 @@ impl Run {
         Err("the run does not end: a livelock".to_owned())
     }
 
+    /// Retention takes old taps; only such as were read and committed, or the operator would have been warned.
+    fn retain(&mut self) {
+        let partition =
+            self.net.random.below(self.broker.n_partitions().unsigned_abs().into()) as i32;
+        if let Ok(Some((offset, _))) = self.broker.committed(GroupName::Ingest, partition) {
+            self.broker.delete_before(LogName::Taps(partition), offset);
+        }
+    }
+
     /// Puts the bad record in, if this run has one and it is not in yet.
     fn inject(&mut self) {
         if let Some(bad) = &mut self.bad {
@@ -244,7 +254,7 @@ impl Run {
                     .filter(|(_, _, fate)| *fate == crate::broker::Fate::Committed)
                     .last();
                 let needed = last.map_or(0, |(offset, _, _)| offset + 1);
-                let commit = self.broker.committed(crate::broker::GroupName::Ingest, one);
+                let commit = self.broker.committed(GroupName::Ingest, one);
                 needed == 0
                     || commit.is_ok_and(|commit| commit.is_some_and(|(offset, _)| offset >= needed))
             })

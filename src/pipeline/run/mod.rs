@@ -127,13 +127,16 @@ pub fn run(service: &Service<'_>, stop: &Stop) -> Result<(), Error> {
     if !kafka::connect(service.kafka, &mut say, &|| stop.is_set())? {
         return Ok(());
     }
-    let needs_arrival = matches!(service.settings.live.closing, Closing::Arrival { .. });
+    let grace = match service.settings.live.closing {
+        Closing::Arrival { grace, .. } => Some(grace.unsigned_abs()),
+        Closing::Watermark { .. } => None,
+    };
     let role = match service.role {
         Role::Ingest => kafka::topics::Role::Ingest,
         Role::Release => kafka::topics::Role::Release,
         Role::All => kafka::topics::Role::All,
     };
-    for warning in kafka::topics::ensure(service.kafka, needs_arrival, role)? {
+    for warning in kafka::topics::ensure(service.kafka, grace, role)? {
         (service.hear)(&Event::Topic(warning.to_string()));
     }
     std::thread::scope(|scope| {
