@@ -11,7 +11,7 @@ use super::package::package;
 use super::paths::{self, Paths};
 use super::{Error, Settings, parquet, recipient};
 
-/// The files of a release beside its manifest, in the order of [`FILES`](super::manifest::FILES), and the manifest.
+/// The files of a release beside its manifest, in their fixed order, and the manifest.
 pub struct Rendered {
     pub(super) id: ReleaseId,
     /// The window's name: the directory it goes into.

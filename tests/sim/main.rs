@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use tapveil_core::protocol::planted::{Planted, plant};
-use tapveil_sim::schedule::run;
+use tapveil_sim::bad::{Bad, Wrong};
+use tapveil_sim::schedule::{run, run_with};
 use tapveil_sim::survey::{replay_command, survey};
 
 fn main() -> ExitCode {
@@ -19,7 +20,7 @@ fn main() -> ExitCode {
     let (Some(seed), Some(schedules)) = (number("--seed", 1), number("--schedules", 100_000))
     else {
         eprintln!(
-            "usage: tapveil-sim [--seed N] [--schedules N] [--bug NAME] | --replay SEED [--bug NAME]"
+            "usage: tapveil-sim [--seed N] [--schedules N] [--bug NAME] | --replay SEED [--bug NAME | --bad NAME]"
         );
         return ExitCode::from(2);
     };
@@ -30,7 +31,12 @@ fn main() -> ExitCode {
     let bug = bug.flatten();
     if let Some(Ok(seed)) = value("--replay").map(|text| text.parse()) {
         plant(bug);
-        let outcome = run(seed, true);
+        let bad = value("--bad")
+            .and_then(|name| Wrong::ALL.into_iter().find(|one| format!("{one:?}") == *name));
+        let outcome = match bad {
+            Some(wrong) => run_with(seed, Bad::new(wrong), true),
+            None => run(seed, true),
+        };
         outcome.trace.iter().for_each(|line| println!("{line}"));
         println!("{:?}\n{:?}", outcome.numbers, outcome.verdict);
         return ExitCode::from(u8::from(outcome.verdict.is_err()));

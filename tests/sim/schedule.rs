@@ -153,7 +153,26 @@ impl Run {
             }
             self.feed.push(Sent { at, partition, payload: payload.into(), txn });
         }
+        if self.world.is_live() && self.net.random.one_in(2) {
+            self.send_at_the_last_moment(n_windows);
+        }
         self.feed.sort_by_key(|sent| sent.at);
+    }
+
+    /// A tap that arrives just in time, in a transaction that stays open until after the window could be finished.
+    fn send_at_the_last_moment(&mut self, n_windows: i64) {
+        let random = &mut self.net.random;
+        let end = BEGIN + LENGTH * (1 + random.between(0, n_windows));
+        let partition = random.below(self.broker.n_partitions().unsigned_abs().into()) as i32;
+        // The broker's own stamp must be in time, whatever its clock says.
+        let at = end + GRACE - self.skews[partition as usize] - random.between(1, 2_000);
+        let payload = tap_bytes(7, random.below(4) as u8, end - random.between(1, LENGTH)).into();
+        let txn = Some(self.feed_transactions.len() as u32);
+        let ends_at = at + random.between(13_000, 14_900);
+        let transaction =
+            FeedTransaction { ends_at, commits: true, producer: None, is_over: false };
+        self.feed_transactions.push(transaction);
+        self.feed.push(Sent { at, partition, payload, txn });
     }
 
     fn go(mut self) -> Outcome {
@@ -208,8 +227,8 @@ impl Run {
     /// No more trouble: everything must come to its end.
     fn calm(&mut self) -> Result<(), String> {
         self.net.is_bad = false;
-        self.inject();
         for _ in 0..CALM_ROUNDS {
+            self.inject();
             if self.is_released && self.is_read() {
                 return Ok(());
             }

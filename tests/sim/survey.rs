@@ -91,7 +91,8 @@ pub fn bad_records(first: u64, n: u64) -> Result<u64, String> {
         for wrong in Wrong::ALL {
             let outcome = run_with(seed, Bad::new(wrong), false);
             if let Err(reason) = outcome.verdict {
-                return Err(format!("seed {seed}, {wrong:?}: {reason}"));
+                let replay = format!("{} --bad {wrong:?}", replay_command(seed, None));
+                return Err(format!("seed {seed}, {wrong:?}: {reason}\nreplay: {replay}"));
             }
         }
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use jiff::SignedDuration;
-use tapveil_core::ledger::read_book;
+use tapveil_core::ledger::{ChainFault, read_book};
 use tapveil_core::protocol::{
     Error, Ingest, IngestEffect, IngestEvent, IngestPlan, OutRecord, PolledRecord, ReleaseEffect,
     ReleaseEvent, Releaser, SegmentRecord, Transaction,
@@ -133,8 +133,12 @@ impl Worker {
         net: &mut Net,
         seen: &mut Seen,
     ) -> Stepped {
-        if self.session.is_none() && !self.begin(world, broker) {
-            return Stepped::Went;
+        if self.session.is_none() {
+            match self.begin(world, broker) {
+                Ok(true) => {}
+                Ok(false) => return Stepped::Went,
+                Err(fault) => return Stepped::Failed(fault.to_string()),
+            }
         }
         let session = self.session.as_mut().expect("begun above");
         if session.running.is_some() {
@@ -147,17 +151,15 @@ impl Worker {
     }
 
     /// Starts over with nothing but what the topics say. Ingest waits until the ledger is open.
-    fn begin(&mut self, world: &World, broker: &Broker) -> bool {
+    fn begin(&mut self, world: &World, broker: &Broker) -> Result<bool, ChainFault> {
         let machine = match self.role {
             Role::Release => {
                 Machine::Release(Box::new(Releaser::of_segments(world.release_plan())))
             }
             Role::Ingest => {
-                let Ok(book) = read_book(&world.secret.ledger_key(), &ledger_lines(broker)) else {
-                    return false;
-                };
+                let book = read_book(&world.secret.ledger_key(), &ledger_lines(broker))?;
                 if book.first_window().is_none() {
-                    return false;
+                    return Ok(false);
                 }
                 let settled = book.entries().iter().filter(|entry| entry.settled.is_some());
                 let plan = IngestPlan {
@@ -179,7 +181,7 @@ impl Worker {
             positions: BTreeMap::new(),
             owed: Vec::new(),
         });
-        true
+        Ok(true)
     }
 
     /// Hears what the group decided, reads, and lets time pass.
@@ -226,7 +228,8 @@ impl Worker {
             let most = 1 + net.random.below(6) as usize;
             let Ok((records, next)) = broker.fetch(LogName::Taps(*partition), *position, most)
             else {
-                return Stepped::Failed("records are gone that were never read".to_owned());
+                // The process ends and is started again; if taps were truly lost, that never ends.
+                return Stepped::Left;
             };
             for (offset, entry) in records {
                 let payload = entry.payload.as_deref().unwrap_or_default();
