@@ -267,6 +267,22 @@ fn files_are_short_and_nothing_is_left_behind() {
     assert!(found.is_empty(), "{found:#?}");
 }
 
+/// No feature that ships brings the crash points, and nothing outside their feature knows their variables.
+#[test]
+fn crash_points_are_in_builds_for_tests_only() {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let bringing: Vec<&str> =
+        manifest.lines().filter(|line| line.contains("\"crash-points\"")).collect();
+    assert!(bringing.is_empty(), "{bringing:?}");
+    for path in files("src", ".rs") {
+        let text = program_text(&path);
+        let is_theirs = name(&path) == "src/kafka/crash.rs";
+        let open = text.split("#[cfg(feature = \"crash-points\")]\nmod wanted {").next().unwrap();
+        let shipped = if is_theirs { open } else { &text };
+        assert!(!shipped.contains("TAPVEIL_CRASH_AT"), "{}", name(&path));
+    }
+}
+
 #[test]
 fn main_is_thin() {
     let lines = fs::read_to_string(root().join("src/main.rs")).unwrap().lines().count();
