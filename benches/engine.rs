@@ -26,10 +26,12 @@ use tapveil::engine::hybrid::{self, Groups, Hybrid};
 use tapveil::engine::noise::{DiscreteLaplace, Scale};
 use tapveil::engine::safepath::{self, Allocation, SafePath};
 use tapveil::engine::seqpt::SeqPt;
-use tapveil::engine::tree::{Basics, Places, Shape, Threshold, Times};
+use tapveil::engine::tree::{Places, Shape, Threshold, Times, TreeParams};
 use tapveil::engine::{Engine, fixture};
 use tapveil::ingest::{Decoder, Fields, Format};
-use tapveil::model::{Calendar, Digest, Doublet, Input, MicroEpsilon, StationIx, Stations, Window};
+use tapveil::model::{
+    Calendar, Digest, Doublet, MicroEpsilon, PathKind, StationIx, Stations, Window,
+};
 use tapveil::passenger::{CardKey, Tap};
 use tapveil::seal::SealedWindow;
 use tapveil::secret::{NoiseKey, Secret};
@@ -184,8 +186,8 @@ fn small_universe(n_cards: u64, calendar: &Calendar) {
     let stamps = open.take(window.id());
     let sealed = SealedWindow::freeze(window, stamps, NonZeroU32::new(8), &secret);
     println!("{n_cards} cards, 20 stations, 24 slots, height 5");
-    let basics = basics(&stations, 5, 8);
-    let baseline = SeqPt::new(basics).unwrap();
+    let params = params(&stations, 5, 8);
+    let baseline = SeqPt::new(params).unwrap();
     let tree = safepath(&stations, Allocation::Even, 5, 24);
     let mut n_rows = 0;
     let seqpt = best(|| {
@@ -313,8 +315,8 @@ fn in_plain_sight(
         .collect()
 }
 
-fn basics(stations: &Arc<Stations>, height: u32, max_length: u32) -> Basics {
-    Basics {
+fn params(stations: &Arc<Stations>, height: u32, max_length: u32) -> TreeParams {
+    TreeParams {
         epsilon: MicroEpsilon::new(1_000_000),
         height: NonZeroU32::new(height).unwrap(),
         threshold: Threshold::OwnNoise,
@@ -332,7 +334,7 @@ fn safepath(
 ) -> SafePath {
     let shape = Shape { fanout: 2, height: 3 };
     let settings = safepath::Settings {
-        basics: basics(stations, height, MAX_LENGTH),
+        params: params(stations, height, MAX_LENGTH),
         allocation,
         places: Places::Balanced(shape),
         times: Times::Balanced(shape),
@@ -345,8 +347,8 @@ fn hybrid(stations: &Arc<Stations>) -> Hybrid {
     let lines: BTreeSet<&str> = stations.iter().map(|station| station.line.as_str()).collect();
     let fanout = stations.len().div_ceil(u32::try_from(lines.len()).unwrap());
     let settings = hybrid::Settings {
-        basics: basics(stations, SEQUENCE_LENGTH, SEQUENCE_LENGTH),
-        input: Input::Sequences,
+        params: params(stations, SEQUENCE_LENGTH, SEQUENCE_LENGTH),
+        input: PathKind::Untimed,
         groups: Some(Groups { places: Places::Lines, fanout }),
     };
     Hybrid::new(settings).unwrap()

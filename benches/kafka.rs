@@ -41,7 +41,7 @@ fn main() {
     let mut service = Service::start(&config);
     let ingest = ingest_rate(listen, n_taps);
     println!(
-        "ingest, to committed parcels    {ingest:>10.0} taps a second   {:.2} x the raw consumer",
+        "ingest, to committed segments    {ingest:>10.0} taps a second   {:.2} x the raw consumer",
         ingest / raw
     );
     // Killed, so that nothing of the open window is flushed on the way out; then how long until it is back at the head.

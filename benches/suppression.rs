@@ -19,7 +19,7 @@ use tapveil::city::{City, Preset};
 use tapveil::engine::lk::{Flowgraph, Lk, Score, Settings, Weights};
 use tapveil::engine::projection::{self, Projection, Study};
 use tapveil::engine::{Engine, Release, fixture};
-use tapveil::model::{Calendar, Digest, Input, Portion, StationIx, Stations};
+use tapveil::model::{Calendar, Digest, PathKind, Portion, StationIx, Stations};
 use tapveil::passenger::{CardKey, Tap};
 use tapveil::seal::SealedWindow;
 use tapveil::secret::{NoiseKey, Secret};
@@ -92,7 +92,7 @@ fn lk_engine(stations: &Arc<Stations>, k: u32) -> Lk {
 /// One release under a permit that no ledger booked; the time is the engine's alone, with its own checks.
 fn release(engine: &dyn Engine, sealed: &SealedWindow) -> (Release, Duration) {
     let start = Instant::now();
-    engine.admits(sealed).unwrap();
+    engine.check_work(sealed).unwrap();
     let admitted = start.elapsed();
     let permit = fixture::permit(engine, sealed, Digest::of(b"bench"));
     let start = Instant::now();
@@ -209,7 +209,7 @@ fn baskets(cards: u64) -> (Projection, SealedWindow, Calendar) {
         .collect();
     let settings = projection::Settings {
         breach: Portion::parse("0.5").unwrap(),
-        input: Input::Sequences,
+        input: PathKind::Untimed,
         adversaries,
         max_work: 50_000_000,
         stations,

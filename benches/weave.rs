@@ -22,7 +22,7 @@ use judge::{Cards, Judge, Score};
 use tapveil::city::{City, Preset};
 use tapveil::engine::weave::{Favour, Legs, Settings, Weave};
 use tapveil::engine::{Engine, Release, fixture};
-use tapveil::model::{Calendar, Digest, Input, MicroEpsilon, StationIx, Stations, Window};
+use tapveil::model::{Calendar, Digest, MicroEpsilon, PathKind, StationIx, Stations, Window};
 use tapveil::passenger::{CardKey, Tap};
 use tapveil::seal::SealedWindow;
 use tapveil::secret::{NoiseKey, Secret};
@@ -176,7 +176,7 @@ fn settings(n_stations: u32, longest: u32, asked: &Asked) -> Settings {
             _ => Favour::Balanced,
         },
         legs: if asked.has("--pairs") { Legs::Pairs } else { Legs::Next },
-        input: Input::Doublets,
+        input: PathKind::Timed,
         max_length: NonZeroU32::new(longest).unwrap(),
         stations: Arc::new(Stations::from_csv(format!("id\n{ids}").as_bytes()).unwrap()),
         threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),

@@ -3,10 +3,10 @@
 //! Operator numbers: they are exact, and so they are never published with a release.
 
 mod board;
-mod panel;
+mod status;
 
 pub use board::{Board, Health, Progress};
-pub use panel::{Booked, Gathered, Panel, Snapshot};
+pub use status::{Booked, Gathered, Snapshot, Status};
 
 use prometheus::{
     Encoder, Gauge, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,

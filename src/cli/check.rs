@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::failure::say;
 use super::{ConfigArgument, Failure};
 use crate::config::{self, Settings, Statement};
-use crate::engine::{Outlook, ShareFact};
+use crate::engine::{Forecast, ShareFact};
 use crate::kafka;
 use crate::ledger::{Journal, Tail};
 
@@ -30,16 +30,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let (book, tail) = Journal::inspect(&settings.ledger_file, &settings.secret.ledger_key())?;
-    let outlook = settings.engine.outlook(settings.calendar.slots_nominal());
+    let forecast = settings.engine.forecast(settings.calendar.slots_nominal());
     match arguments.json {
-        true => say(&as_json(&settings, &outlook, book.spent().micro()).to_string()),
-        false => say_settings(&settings, &outlook, &book.spent().to_string(), tail),
+        true => say(&as_json(&settings, &forecast, book.spent().micro()).to_string()),
+        false => say_settings(&settings, &forecast, &book.spent().to_string(), tail),
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn say_settings(settings: &Settings, outlook: &Outlook, spent: &str, tail: Tail) {
-    let engine = settings.engine.facts();
+fn say_settings(settings: &Settings, forecast: &Forecast, spent: &str, tail: Tail) {
+    let engine = settings.engine.describe();
     let calendar = &settings.calendar;
     say(&format!("configuration  {}", settings.digest));
     say(&format!(
@@ -54,7 +54,7 @@ fn say_settings(settings: &Settings, outlook: &Outlook, spent: &str, tail: Tail)
     for (name, value) in &engine.parameters {
         say(&format!("  {name:<20} {value}"));
     }
-    say_outlook(outlook);
+    say_forecast(forecast);
     say(&format!("spent          epsilon {spent} so far, in {}", settings.ledger_file.display()));
     if let Some(kafka) = &settings.kafka {
         say_kafka(kafka);
@@ -70,15 +70,15 @@ fn say_settings(settings: &Settings, outlook: &Outlook, spent: &str, tail: Tail)
     say("the configuration is good");
 }
 
-fn say_outlook(outlook: &Outlook) {
-    if !outlook.shares.is_empty() {
+fn say_forecast(forecast: &Forecast) {
+    if !forecast.shares.is_empty() {
         say("budget split   every class of tree nodes, with its share of epsilon on a path");
         say(&format!("  {:<38} {:>12} {:>14} {:>9}", "class", "share", "noise scale", "threshold"));
     }
-    for ShareFact { class, share, scale, threshold } in &outlook.shares {
+    for ShareFact { class, share, scale, threshold } in &forecast.shares {
         say(&format!("  {class:<38} {share:>12} {scale:>14} {threshold:>9}"));
     }
-    if let Some(growth) = outlook.false_children {
+    if let Some(growth) = forecast.false_children {
         say(&format!("growth         {growth:.4} paths that noise makes up below every empty one"));
     }
 }
@@ -120,8 +120,8 @@ fn kafka_as_json(settings: &kafka::Settings) -> Value {
     })
 }
 
-fn as_json(settings: &Settings, outlook: &Outlook, spent_micro: u64) -> Value {
-    let engine = settings.engine.facts();
+fn as_json(settings: &Settings, forecast: &Forecast, spent_micro: u64) -> Value {
+    let engine = settings.engine.describe();
     let parameters: serde_json::Map<String, Value> =
         engine.parameters.into_iter().map(|(name, value)| (name, json!(value))).collect();
     json!({
@@ -129,8 +129,8 @@ fn as_json(settings: &Settings, outlook: &Outlook, spent_micro: u64) -> Value {
         "slots": settings.calendar.slots_nominal(),
         "stations": settings.stations.len(),
         "engine": { "name": engine.name, "version": engine.version, "parameters": parameters },
-        "shares": outlook.shares,
-        "false_children_per_empty_node": outlook.false_children,
+        "shares": forecast.shares,
+        "false_children_per_empty_node": forecast.false_children,
         "spent_micro": spent_micro,
         "kafka": settings.kafka.as_ref().map(kafka_as_json),
         "warnings": settings.warnings.iter().map(ToString::to_string).collect::<Vec<_>>(),

@@ -102,8 +102,8 @@ fn play_and_run(
         clock: &SystemClock,
         metrics: &console.shown.metrics,
         health: &console.shown.health,
-        panel: &console.shown.panel,
-        hear: &|event| match event {
+        status: &console.shown.status,
+        on_event: &|event| match event {
             Event::WaitingForLedger | Event::WaitingForBroker(_) | Event::Topic(_) => {}
             event => say(&format!("  {event}")),
         },

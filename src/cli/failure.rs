@@ -2,37 +2,37 @@
 
 use std::process::ExitCode;
 
-use crate::model::Kind;
+use crate::model::ErrorKind;
 
 /// A command's failure.
 #[derive(Debug)]
 pub(super) struct Failure {
-    kind: Kind,
+    kind: ErrorKind,
     error: anyhow::Error,
 }
 
 impl Failure {
-    pub(super) fn new(kind: Kind, error: impl Into<anyhow::Error>) -> Self {
+    pub(super) fn new(kind: ErrorKind, error: impl Into<anyhow::Error>) -> Self {
         Self { kind, error: error.into() }
     }
 
     /// An outside system failed while doing something.
     pub(super) fn external(what: String) -> Self {
-        Self { kind: Kind::External, error: anyhow::Error::msg(what) }
+        Self { kind: ErrorKind::External, error: anyhow::Error::msg(what) }
     }
 
     /// Bad usage.
     pub(super) fn usage(what: String) -> Self {
-        Self { kind: Kind::Config, error: anyhow::Error::msg(what) }
+        Self { kind: ErrorKind::Config, error: anyhow::Error::msg(what) }
     }
 
     /// Says what is wrong, once.
     pub(super) fn report(&self) -> ExitCode {
         eprintln!("tapveil: {:#}", self.error);
         ExitCode::from(match self.kind {
-            Kind::Input | Kind::Broken => 1,
-            Kind::Config => 2,
-            Kind::External => 3,
+            ErrorKind::Input | ErrorKind::Broken => 1,
+            ErrorKind::Config => 2,
+            ErrorKind::External => 3,
         })
     }
 }

@@ -9,7 +9,7 @@ use super::{COMMIT, ConfigArgument, Failure, VERSION, log};
 use crate::clock::SystemClock;
 use crate::config::{self, Settings, Statement};
 use crate::console::{Facts, Opened, Shown, Token};
-use crate::metrics::{Health, Metrics, Panel};
+use crate::metrics::{Health, Metrics, Status};
 use crate::model::WindowId;
 use crate::pipeline::run::{Role, Service, Stop};
 use crate::seal::Closing;
@@ -31,7 +31,7 @@ pub(super) struct Arguments {
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum RoleArgument {
-    /// Taps to sealed parcels
+    /// Taps to sealed segments
     Ingest,
     /// Complete windows to releases
     Release,
@@ -67,8 +67,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         clock: &SystemClock,
         metrics: &console.shown.metrics,
         health: &console.shown.health,
-        panel: &console.shown.panel,
-        hear: &log::event,
+        status: &console.shown.status,
+        on_event: &log::event,
     };
     let done = crate::pipeline::run::run(&service, &stop);
     console.serving.end();
@@ -93,7 +93,7 @@ impl Console {
         let shown = Arc::new(Shown {
             metrics: Metrics::new(VERSION, COMMIT),
             health: Health::default(),
-            panel: Panel::default(),
+            status: Status::default(),
             facts: Facts { note, ..facts(settings) },
             ingests: role != Role::Release,
             releases: role != Role::Ingest,
@@ -133,7 +133,7 @@ fn facts(settings: &Settings) -> Facts {
         let (first, last) = (windows.first()?.id(), windows.last()?.id());
         Some((first, WindowId::new(last.number() + 1)))
     });
-    let engine = settings.engine.facts();
+    let engine = settings.engine.describe();
     Facts {
         feed: settings.budget.feed.clone(),
         title: settings.release.title.clone(),

@@ -11,10 +11,10 @@ use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 use toml::Value;
 
+use super::digest::{digest, warnings};
 use super::engine_check::{check_prices, engine};
 use super::kafka_check;
 use super::live_check::{Live, live};
-use super::meaning::{digest, warnings};
 use super::reader::{self, Reader};
 use super::{DEFAULTS, ReleaseWords, Settings};
 use crate::engine::Engine;

@@ -11,7 +11,7 @@ mod engine_check;
 mod kafka_check;
 mod keys;
 mod live_check;
-mod meaning;
+mod digest;
 mod reader;
 mod statement;
 mod suppression_check;
@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::engine::Engine;
-use crate::model::{Calendar, Digest, Kind, Span, Stations};
+use crate::model::{Calendar, Digest, ErrorKind, Span, Stations};
 use crate::secret::Secret;
 use crate::{ingest, kafka, ledger, window};
 
@@ -193,8 +193,8 @@ pub enum Error {
 
 impl Error {
     /// Whose fault it is.
-    pub fn kind(&self) -> Kind {
-        Kind::Config
+    pub fn kind(&self) -> ErrorKind {
+        ErrorKind::Config
     }
 }
 

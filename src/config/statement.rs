@@ -79,7 +79,7 @@ fn protected(settings: &Settings) -> String {
         ),
         true => format!(
             "  Guarantee: suppression ({}), not differential privacy: what it promises holds for one release by itself.\n",
-            settings.engine.facts().name
+            settings.engine.describe().name
         ),
     }
 }
@@ -148,7 +148,7 @@ fn not_protected(settings: &Settings) -> String {
 }
 
 fn made(settings: &Settings) -> String {
-    let facts = settings.engine.facts();
+    let facts = settings.engine.describe();
     let mut text = format!("  Engine {}, revision {}:\n", facts.name, facts.version);
     for (name, value) in &facts.parameters {
         writeln!(text, "    {name} = {value}").expect("writing to memory cannot fail");

@@ -11,7 +11,7 @@ use super::reader::Reader;
 use crate::engine::Engine;
 use crate::engine::lk::{self, Lk, Score, Weights};
 use crate::engine::projection::{self, Projection};
-use crate::model::{Input, Portion, StationIx, Stations};
+use crate::model::{PathKind, Portion, StationIx, Stations};
 
 /// Keys that only engines that suppress have, with the engines they belong to.
 const OURS: &[(&str, &str)] = &[
@@ -94,14 +94,14 @@ pub(super) fn projection(
     refuse_keys_of_others(reader, "projection");
     let breach = breach(reader);
     let input = reader
-        .word("engine.input", &[("doublets", Input::Doublets), ("sequences", Input::Sequences)]);
+        .word("engine.input", &[("doublets", PathKind::Timed), ("sequences", PathKind::Untimed)]);
     let max_work = max_work(reader);
     let stations = stations?;
     let adversaries = adversaries(reader, stations);
     let settings = projection::Settings {
         // Whatever it is: all complaints at once.
         breach: breach.unwrap_or(Portion::from_micro(500_000)?),
-        input: input.unwrap_or(Input::Doublets),
+        input: input.unwrap_or(PathKind::Timed),
         adversaries: adversaries?,
         max_work: max_work.unwrap_or(1),
         stations: stations.clone(),

@@ -69,7 +69,7 @@ fn a_minimal_configuration_loads_with_the_documented_defaults() {
     assert_eq!((settings.calendar.length_secs(), settings.calendar.slots_nominal()), (86_400, 24));
     assert_eq!(settings.engine.price().epsilon().to_string(), "1.0");
     assert_eq!(settings.max_length.map(|most| most.get()), Some(12));
-    let parameters = settings.engine.facts().parameters;
+    let parameters = settings.engine.describe().parameters;
     assert!(parameters.contains(&("height".to_owned(), "4".to_owned())), "{parameters:?}");
     assert_eq!(settings.budget.feed, "feed");
     assert!(settings.span.is_none());
@@ -257,7 +257,7 @@ fn what_is_not_toml_or_not_there_is_told_in_one_line() {
     assert_eq!(complaints[0].lines().count(), 1);
     let missing = load(Path::new("/nowhere/tapveil.toml")).unwrap_err();
     assert!(matches!(missing, Error::Read { .. }));
-    assert_eq!(missing.kind(), Kind::Config);
+    assert_eq!(missing.kind(), ErrorKind::Config);
     assert!(missing.to_string().contains("tapveil init"), "{missing}");
 }
 

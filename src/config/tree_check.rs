@@ -12,8 +12,10 @@ use crate::engine::Engine;
 use crate::engine::hybrid::{self, Groups, Hybrid};
 use crate::engine::safepath::{self, Allocation, SafePath, largest_height};
 use crate::engine::seqpt::SeqPt;
-use crate::engine::tree::{Basics, Places, Recipe, Shape, Threshold, Times, expected_nodes};
-use crate::model::{Calendar, Input, Stations};
+use crate::engine::tree::{
+    Places, Shape, Threshold, Times, TreeMechanism, TreeParams, expected_nodes,
+};
+use crate::model::{Calendar, PathKind, Stations};
 
 /// The engines that grow a noisy tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,7 +57,7 @@ pub(super) fn tree_engine(
     calendar: Option<&Calendar>,
     max_length: Option<NonZeroU32>,
 ) -> Option<Arc<dyn Engine>> {
-    let basics = basics(reader, stations, max_length);
+    let params = params(reader, stations, max_length);
     let allocation = reader
         .word("engine.allocation", &[("paper", Allocation::Paper), ("even", Allocation::Even)]);
     let input = input(reader, tree);
@@ -65,33 +67,33 @@ pub(super) fn tree_engine(
             let allocation = allocation?;
             let places = places(reader, allocation, stations.map(|stations| stations.len()));
             let times = times(reader, allocation, n_slots);
-            let (basics, places, times) = (basics?, places?, times?);
+            let (params, places, times) = (params?, places?, times?);
             input?;
-            let settings = safepath::Settings { basics, allocation, places, times };
+            let settings = safepath::Settings { params, allocation, places, times };
             built(reader, SafePath::new(settings, n_slots?), n_slots?)
         }
         Tree::Hybrid => {
             let groups = groups(reader, stations.map(AsRef::as_ref));
             let settings =
-                hybrid::Settings { basics: basics?, input: input?, groups: Some(groups?) };
+                hybrid::Settings { params: params?, input: input?, groups: Some(groups?) };
             built(reader, Hybrid::new(settings).map_err(|error| vec![error]), n_slots?)
         }
         Tree::Simple => {
-            let settings = hybrid::Settings { basics: basics?, input: input?, groups: None };
+            let settings = hybrid::Settings { params: params?, input: input?, groups: None };
             built(reader, Hybrid::new(settings).map_err(|error| vec![error]), n_slots?)
         }
         Tree::SeqPt => {
             input?;
-            built(reader, SeqPt::new(basics?).map_err(|error| vec![error]), n_slots?)
+            built(reader, SeqPt::new(params?).map_err(|error| vec![error]), n_slots?)
         }
     }
 }
 
-fn basics(
+fn params(
     reader: &mut Reader,
     stations: Option<&Arc<Stations>>,
     max_length: Option<NonZeroU32>,
-) -> Option<Basics> {
+) -> Option<TreeParams> {
     let epsilon = reader.decimal("engine.epsilon");
     let height = positive(reader, "engine.height", 10_000);
     let threshold = threshold(reader);
@@ -104,7 +106,7 @@ fn basics(
         );
         reader.complain_plainly(what);
     }
-    Some(Basics {
+    Some(TreeParams {
         epsilon: epsilon?,
         height: height?,
         threshold: threshold?,
@@ -114,11 +116,11 @@ fn basics(
     })
 }
 
-fn input(reader: &mut Reader, tree: Tree) -> Option<Input> {
+fn input(reader: &mut Reader, tree: Tree) -> Option<PathKind> {
     const KEY: &str = "engine.input";
-    let words = [("doublets", Input::Doublets), ("sequences", Input::Sequences)];
+    let words = [("doublets", PathKind::Timed), ("sequences", PathKind::Untimed)];
     let input = reader.word(KEY, &words)?;
-    if input == Input::Sequences && matches!(tree, Tree::SafePath | Tree::SeqPt) {
+    if input == PathKind::Untimed && matches!(tree, Tree::SafePath | Tree::SeqPt) {
         let what = "\"sequences\" have no times, which this engine is about; use \"doublets\", or                     engine.name = \"hybrid\" or \"simple\"";
         reader.complain(KEY, what);
         return None;
@@ -127,7 +129,7 @@ fn input(reader: &mut Reader, tree: Tree) -> Option<Input> {
 }
 
 /// The engine, if its budget can be paid and noise alone does not fill it; otherwise complaints.
-fn built<R: Recipe + 'static>(
+fn built<R: TreeMechanism + 'static>(
     reader: &mut Reader,
     engine: Result<R, Vec<crate::engine::tree::BudgetError>>,
     n_slots: u32,
@@ -273,15 +275,15 @@ fn stations_a_line(stations: &Stations) -> Option<u32> {
 }
 
 /// A tree that noise alone would fill to the last node is a mistake; say which height works.
-fn refuse_explosion(reader: &mut Reader, engine: &impl Recipe, n_slots: u32) {
-    let basics = engine.basics();
-    let Some(per_node) = engine.outlook(n_slots).false_children else { return };
-    let most = basics.max_nodes as f64;
-    if expected_nodes(per_node, basics.height.get()) <= most {
+fn refuse_explosion(reader: &mut Reader, engine: &impl TreeMechanism, n_slots: u32) {
+    let params = engine.params();
+    let Some(per_node) = engine.forecast(n_slots).false_children else { return };
+    let most = params.max_nodes as f64;
+    if expected_nodes(per_node, params.height.get()) <= most {
         return;
     }
     let grows_to = |height: &u32| expected_nodes(per_node, *height) <= most;
-    let fits = (1..basics.height.get()).take_while(grows_to).last();
+    let fits = (1..params.height.get()).take_while(grows_to).last();
     let remedy =
         fits.map_or("no height fits; use a taxonomy or a higher threshold".to_owned(), |fits| {
             format!(
@@ -291,7 +293,7 @@ fn refuse_explosion(reader: &mut Reader, engine: &impl Recipe, n_slots: u32) {
     let what = format!(
         "noise alone makes up {per_node:.1} paths below every empty one; at height {} that is more than \
          engine.max_nodes = {}: {remedy}",
-        basics.height, basics.max_nodes
+        params.height, params.max_nodes
     );
     reader.complain("engine.height", what);
 }

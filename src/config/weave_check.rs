@@ -7,7 +7,7 @@ use super::reader::Reader;
 use super::suppression_check::refuse_keys_of_suppression;
 use crate::engine::Engine;
 use crate::engine::weave::{Favour, Legs, Settings, Weave};
-use crate::model::{Calendar, Input, Stations};
+use crate::model::{Calendar, PathKind, Stations};
 
 /// Keys of engines over a tree.
 const OF_TREES: &[&str] = &[
@@ -36,7 +36,7 @@ pub(super) fn weave(
         favours.iter().map(|(word, favour)| (word.as_str(), *favour)).collect();
     let favour = reader.word("engine.weave.favour", &words);
     let legs = reader.word("trips.from", &[("next", Legs::Next), ("pairs", Legs::Pairs)]);
-    let inputs = [("doublets", Input::Doublets), ("sequences", Input::Sequences)];
+    let inputs = [("doublets", PathKind::Timed), ("sequences", PathKind::Untimed)];
     let input = reader.word("engine.input", &inputs);
     let settings = Settings {
         epsilon: epsilon?,

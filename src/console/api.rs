@@ -9,7 +9,7 @@ use crate::publish::shelf;
 
 /// Which windows there are and how far each is. For the operator: it tells how far the feed is.
 pub(super) fn windows(shown: &Shown) -> Json<Value> {
-    let known = shown.panel.snapshot();
+    let known = shown.status.snapshot();
     Json(json!({
         "windows": windows::lines(&shown.facts, shown.facts.clock.now(), &known),
         "watermark": known.watermark.map(|at| at.to_string()),
@@ -47,7 +47,7 @@ pub(super) fn release(opened: &shelf::Opened) -> Json<Value> {
 
 /// What was spent, what is left.
 pub(super) fn budget(shown: &Shown) -> Json<Value> {
-    let (facts, known) = (&shown.facts, shown.panel.snapshot());
+    let (facts, known) = (&shown.facts, shown.status.snapshot());
     let spent = known.spent();
     let line = |one: &crate::metrics::Booked| {
         json!({

@@ -1,6 +1,6 @@
 //! HTTP for operators, officers and whoever wants to see: alive, ready, numbers, windows, releases, budget.
 //!
-//! In → out: what workers wrote on the panel, and the releases on disk → pages, JSON, metrics.
+//! In → out: what workers wrote on the status, and the releases on disk → pages, JSON, metrics.
 //! Promises: H-1 it never slows a worker: it reads copies; H-2 whatever shows more than a release does is marked as the
 //!   operator's, and asks for the token where other machines can reach it; H-3 no name in a request reaches the disk.
 //! Refuses: addresses other machines can reach without a token (held by the configuration).
@@ -30,7 +30,7 @@ use axum::{Router, middleware};
 use jiff::SignedDuration;
 
 use crate::clock::Clock;
-use crate::metrics::{Health, Metrics, Panel};
+use crate::metrics::{Health, Metrics, Status};
 use crate::model::{Calendar, MicroEpsilon, WindowId};
 use crate::publish::shelf;
 
@@ -44,7 +44,7 @@ pub struct Shown {
     /// Whether the workers do their work.
     pub health: Health,
     /// Windows and budget.
-    pub panel: Panel,
+    pub status: Status,
     /// What does not change.
     pub facts: Facts,
     /// Whether this process ingests.

@@ -59,7 +59,7 @@ pub(super) fn overview(shown: &Shown) -> Markup {
         (false, false) => "starting: waiting for Kafka and for partitions",
         (false, true) => "ready",
     };
-    let known = shown.panel.snapshot();
+    let known = shown.status.snapshot();
     let found = facts.release_dir.as_deref().map(shelf::list).unwrap_or_default();
     framed(
         facts,
@@ -88,7 +88,7 @@ fn spent_sentence(facts: &Facts, known: &Snapshot) -> String {
 
 /// Where every window is. For the operator: it shows how far the feed is.
 pub(super) fn windows(shown: &Shown) -> Markup {
-    let (facts, known) = (&shown.facts, shown.panel.snapshot());
+    let (facts, known) = (&shown.facts, shown.status.snapshot());
     let lines = windows::lines(facts, facts.clock.now(), &known);
     let closing = match facts.closes_after {
         Some(after) => format!(
@@ -147,7 +147,7 @@ fn release_table(facts: &Facts, found: &[shelf::OnShelf]) -> Markup {
 
 /// What was spent, what is left, and what each release cost.
 pub(super) fn budget(shown: &Shown) -> Markup {
-    let (facts, known) = (&shown.facts, shown.panel.snapshot());
+    let (facts, known) = (&shown.facts, shown.status.snapshot());
     let spent = known.spent();
     framed(
         facts,

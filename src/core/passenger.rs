@@ -1,4 +1,4 @@
-//! The fence: nouns that point at a person. What is in here cannot be printed or serialized.
+//! The trust boundary: nouns that point at a person. What is in here cannot be printed or serialized.
 //!
 //! In → out: a decoded record → [`Tap`] → [`Trajectories`], one per card and window.
 //! Promises: F-1 `Debug` shows nothing; F-2 no `Serialize`; F-3 a raw card id is never stored.
@@ -28,7 +28,7 @@ impl CardKey {
         Self(hasher.hash(card_id))
     }
 
-    /// Reads a key back from an opened parcel.
+    /// Reads a key back from an opened segment.
     pub(crate) fn from_halves(halves: [u64; 2]) -> Self {
         Self(halves)
     }

@@ -49,8 +49,8 @@ impl Secret {
         MacWriter(hasher)
     }
 
-    /// The key that a window's parcels are encrypted with.
-    pub(crate) fn parcel_key(&self, window: WindowId) -> [u8; 32] {
+    /// The key that a window's segments are encrypted with.
+    pub(crate) fn segment_key(&self, window: WindowId) -> [u8; 32] {
         let mut hasher = self.derive("tapveil 2026 parcels of a window");
         hasher.update(&window.number().to_le_bytes());
         *hasher.finalize().as_bytes()

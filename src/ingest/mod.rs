@@ -17,7 +17,7 @@ mod time;
 pub use decode::{Decoded, Decoder, Fields, Format, Settings};
 pub use file::{Harvest, read_file};
 
-use crate::model::Kind;
+use crate::model::ErrorKind;
 
 /// Longest record that can be a tap. Longer ones are counted, not held.
 pub const RECORD_BYTES_MAX: usize = 64 * 1024;
@@ -57,10 +57,10 @@ pub enum Error {
 
 impl Error {
     /// Whose fault it is.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Open { .. } | Self::Header { .. } => Kind::Config,
-            Self::Read { .. } => Kind::External,
+            Self::Open { .. } | Self::Header { .. } => ErrorKind::Config,
+            Self::Read { .. } => ErrorKind::External,
         }
     }
 }

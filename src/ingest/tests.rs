@@ -195,7 +195,7 @@ fn blank_lines_are_nothing_and_lines_of_spaces_are_rejects() {
 fn what_cannot_be_opened_is_told_with_its_name() {
     let missing = try_read(Path::new("/nowhere/taps.csv"), Format::Csv, 1).unwrap_err();
     assert!(missing.to_string().contains("/nowhere/taps.csv"), "{missing}");
-    assert_eq!(missing.kind(), Kind::Config);
+    assert_eq!(missing.kind(), ErrorKind::Config);
     let dir = tempfile::tempdir().unwrap();
     let directory = try_read(dir.path(), Format::Csv, 1).unwrap_err();
     assert!(directory.to_string().contains("is a directory"), "{directory}");

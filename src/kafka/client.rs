@@ -18,7 +18,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 pub enum Load {
     /// Text, which compresses well.
     Text,
-    /// Encrypted parcels, which do not compress at all.
+    /// Encrypted segments, which do not compress at all.
     Encrypted,
 }
 

@@ -31,21 +31,21 @@ pub struct Changes {
 #[derive(Debug, Default)]
 struct Decided {
     held: BTreeSet<i32>,
-    news: Changes,
+    status: Changes,
 }
 
 /// What the client last said of itself.
 #[derive(Debug, Default)]
-struct Told {
+struct Latest {
     /// Counters as they stood then; librdkafka counts from the client's beginning.
     before: KafkaNumbers,
     /// What the worker has not fetched yet.
-    news: Option<News>,
+    status: Option<GroupStatus>,
 }
 
 /// What the client said since the worker last asked.
 #[derive(Clone, Debug, Default)]
-pub struct News {
+pub struct GroupStatus {
     /// Its numbers.
     pub numbers: KafkaNumbers,
     /// The committed end of every partition that is read.
@@ -57,7 +57,7 @@ pub struct News {
 pub struct Member {
     watcher: Watcher,
     decided: Mutex<Decided>,
-    told: Mutex<Told>,
+    latest: Mutex<Latest>,
 }
 
 impl Member {
@@ -76,12 +76,12 @@ impl ClientContext for Member {
     }
 
     fn stats(&self, statistics: Statistics) {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).hear(&statistics);
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner).update(&statistics);
     }
 }
 
-impl Told {
-    fn hear(&mut self, said: &Statistics) {
+impl Latest {
+    fn update(&mut self, said: &Statistics) {
         let count = |number: i64| u64::try_from(number).unwrap_or_default();
         let now = KafkaNumbers {
             received: count(said.rxmsgs),
@@ -94,17 +94,17 @@ impl Told {
                 .count() as i64,
             queued: said.replyq,
         };
-        let news = self.news.get_or_insert_default();
-        news.numbers = KafkaNumbers {
-            received: news.numbers.received + now.received.saturating_sub(self.before.received),
-            received_bytes: news.numbers.received_bytes
+        let status = self.status.get_or_insert_default();
+        status.numbers = KafkaNumbers {
+            received: status.numbers.received + now.received.saturating_sub(self.before.received),
+            received_bytes: status.numbers.received_bytes
                 + now.received_bytes.saturating_sub(self.before.received_bytes),
-            rebalances: news.numbers.rebalances
+            rebalances: status.numbers.rebalances
                 + now.rebalances.saturating_sub(self.before.rebalances),
             ..now
         };
         let partitions = said.topics.values().flat_map(|topic| topic.partitions.iter());
-        news.ends = partitions
+        status.ends = partitions
             .filter(|(partition, one)| **partition >= 0 && one.ls_offset >= 0)
             .map(|(partition, one)| (*partition, one.ls_offset))
             .collect();
@@ -133,14 +133,14 @@ impl ConsumerContext for Member {
                 self.watcher.note(&error.to_string());
             }
             decided.held.extend(&partitions);
-            decided.news.gained.extend(partitions);
+            decided.status.gained.extend(partitions);
             return;
         }
         // Handed back before it was taken up: nothing to give up.
         decided.held.retain(|partition| !partitions.contains(partition));
         let held: Vec<i32> = partitions
             .into_iter()
-            .filter(|partition| !decided.news.gained.remove(partition))
+            .filter(|partition| !decided.status.gained.remove(partition))
             .collect();
         let given_up = match consumer.rebalance_protocol() {
             RebalanceProtocol::Cooperative => {
@@ -156,7 +156,7 @@ impl ConsumerContext for Member {
         if let Err(error) = given_up {
             self.watcher.note(&error.to_string());
         }
-        decided.news.lost.extend(held);
+        decided.status.lost.extend(held);
     }
 }
 
@@ -195,13 +195,13 @@ impl Group {
     }
 
     /// What the client said of itself since the last call, if it said something.
-    pub fn news(&self) -> Option<News> {
-        self.consumer.context().told.lock().unwrap_or_else(PoisonError::into_inner).news.take()
+    pub fn status(&self) -> Option<GroupStatus> {
+        self.consumer.context().latest.lock().unwrap_or_else(PoisonError::into_inner).status.take()
     }
 
     /// What the group decided since the last call.
     pub fn changes(&self) -> Changes {
-        std::mem::take(&mut self.consumer.context().decided().news)
+        std::mem::take(&mut self.consumer.context().decided().status)
     }
 
     /// An error with its true reason.
@@ -255,12 +255,12 @@ impl Membership for Group {
             return false;
         }
         let decided = self.consumer.context().decided();
-        let Decided { held, news } = &*decided;
+        let Decided { held, status } = &*decided;
         // What went and came back while the worker did not listen is not what the worker holds.
         let is_ours = |partition: &i32| {
             held.contains(partition)
-                && !news.lost.contains(partition)
-                && !news.gained.contains(partition)
+                && !status.lost.contains(partition)
+                && !status.gained.contains(partition)
         };
         positions.iter().all(|position| is_ours(&position.partition))
     }

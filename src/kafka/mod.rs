@@ -37,7 +37,7 @@ pub use self::{
     client::{Load, connect},
     crash::crash_point,
     feeder::{Feeder, Options as FeedOptions, Outgoing},
-    group::{Changes, Group, News},
+    group::{Changes, Group, GroupStatus},
     in_process::InProcess,
     reader::{Received, ask_again, is_passing, read_committed},
     topics::Warning,
@@ -46,7 +46,7 @@ pub use self::{
 };
 pub use settings::{HAS_TLS, Property, Protocol, Settings, TLS_BUILD, Topics};
 
-use crate::model::Kind;
+use crate::model::ErrorKind;
 
 #[cfg(feature = "kafka")]
 /// Deletes the records of a topic's partition 0 before an offset.
@@ -107,15 +107,15 @@ pub enum Error {
 
 impl Error {
     /// Whose fault it is.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Unreachable { .. }
             | Self::Failed(_)
             | Self::NoTopic(_)
             | Self::Vanished { .. }
             | Self::TopicGone { .. }
-            | Self::TooLate(_) => Kind::External,
-            Self::Settings(_) | Self::Topics { .. } => Kind::Config,
+            | Self::TooLate(_) => ErrorKind::External,
+            Self::Settings(_) | Self::Topics { .. } => ErrorKind::Config,
         }
     }
 }

@@ -139,5 +139,5 @@ fn nobody_at_the_address_is_said_in_time() {
     assert!(began.elapsed() < Duration::from_secs(15));
     assert!(error.to_string().contains("Connection refused"), "{error}");
     assert_eq!(said.len(), 1, "{said:?}");
-    assert_eq!(error.kind(), Kind::External);
+    assert_eq!(error.kind(), ErrorKind::External);
 }

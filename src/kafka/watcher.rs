@@ -19,10 +19,10 @@ const HOLDS: Duration = Duration::from_secs(60);
 
 /// A client's context: remembers the last reason it was told. Clones share their memory.
 #[derive(Clone, Default, Debug)]
-pub struct Watcher(Arc<Mutex<Option<Heard>>>);
+pub struct Watcher(Arc<Mutex<Option<LastError>>>);
 
 #[derive(Debug)]
-struct Heard {
+struct LastError {
     reason: String,
     weight: u8,
     at: Instant,
@@ -51,7 +51,7 @@ impl Watcher {
         let is_outdone =
             heard.as_ref().is_some_and(|old| old.weight > weight && old.at.elapsed() < HOLDS);
         if !is_outdone {
-            *heard = Some(Heard { reason, weight, at: Instant::now() });
+            *heard = Some(LastError { reason, weight, at: Instant::now() });
         }
     }
 }

@@ -10,7 +10,7 @@ mod journal;
 pub use journal::{Journal, Tail};
 pub use tapveil_core::ledger::*;
 
-use crate::model::Kind;
+use crate::model::ErrorKind;
 use crate::protocol::{Ended, Transaction};
 
 /// Why the ledger cannot be used.
@@ -65,7 +65,7 @@ pub enum Error {
         /// What happened.
         what: String,
         /// Whose fault it is.
-        kind: Kind,
+        kind: ErrorKind,
     },
     /// A record is not what was written.
     #[error(
@@ -84,14 +84,14 @@ pub enum Error {
 
 impl Error {
     /// Whose fault it is.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Missing { .. } | Self::OtherFeed { .. } | Self::OtherSecret { .. } => {
-                Kind::Config
+                ErrorKind::Config
             }
-            Self::Busy { .. } | Self::Io { .. } => Kind::External,
+            Self::Busy { .. } | Self::Io { .. } => ErrorKind::External,
             Self::Topic { kind, .. } => *kind,
-            Self::Broken { .. } => Kind::Broken,
+            Self::Broken { .. } => ErrorKind::Broken,
         }
     }
 }

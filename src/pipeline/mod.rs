@@ -15,8 +15,8 @@ pub use sanitize::{Done, Job, Released, Summary, Watch, sanitize};
 
 use crate::config::Settings;
 use crate::ledger::Repeat;
-use crate::model::{Digest, Kind, Window};
-use crate::seal::Packer;
+use crate::model::{Digest, ErrorKind, Window};
+use crate::seal::SegmentCodec;
 use crate::{engine, ingest, kafka, ledger, protocol, publish};
 
 /// What a release worker is set up with.
@@ -34,7 +34,7 @@ fn release_plan(
         calendar: settings.calendar.clone(),
         budget: settings.budget.clone(),
         n_stations: settings.stations.len(),
-        packer: packer(settings),
+        codec: codec(settings),
         last: span.as_ref().and_then(|windows| windows.last()).map(Window::id),
         first: match &span {
             Some(windows) => windows.first().map(Window::id),
@@ -46,7 +46,7 @@ fn release_plan(
 }
 
 /// Makes and opens the segments of a feed.
-fn packer(settings: &Settings) -> Packer {
+fn codec(settings: &Settings) -> SegmentCodec {
     let calendar = &settings.calendar;
     let layout = format!(
         "{} {} {} {} {:?}",
@@ -57,7 +57,7 @@ fn packer(settings: &Settings) -> Packer {
         calendar.zone().iana_name(),
     );
     let feed = settings.budget.feed.clone();
-    Packer::new(settings.secret.clone(), feed, Digest::of(layout.as_bytes()))
+    SegmentCodec::new(settings.secret.clone(), feed, Digest::of(layout.as_bytes()))
 }
 
 /// The words and public facts that every release of a feed carries.
@@ -145,13 +145,13 @@ pub enum Error {
 
 impl Error {
     /// Whose fault it is.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Ingest(error) => error.kind(),
             Self::Ledger(error) => error.kind(),
             Self::Engine(error) => error.kind(),
             Self::Publish(error) => error.kind(),
-            Self::NoWindow { .. } | Self::NoTaps { .. } => Kind::Config,
+            Self::NoWindow { .. } | Self::NoTaps { .. } => ErrorKind::Config,
             Self::Protocol { error, .. } => error.kind(),
             Self::Kafka(error) => error.kind(),
         }

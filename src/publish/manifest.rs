@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Digest, Input};
+use crate::model::{Digest, PathKind};
 
 use super::members::Members;
 
@@ -140,7 +140,7 @@ pub(super) struct Privacy {
     pub(super) window: WindowFacts,
     pub(super) windows_protected: bool,
     pub(super) windows_note: String,
-    pub(super) input: InputName,
+    pub(super) input: PathKindName,
     pub(super) engine: EngineEntry,
     pub(super) guarantee: Members,
     pub(super) budget: Budget,
@@ -169,25 +169,25 @@ pub(super) struct WindowFacts {
 /// What the paths are made of.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum InputName {
+pub(super) enum PathKindName {
     Doublets,
     Sequences,
 }
 
-impl From<Input> for InputName {
-    fn from(input: Input) -> Self {
+impl From<PathKind> for PathKindName {
+    fn from(input: PathKind) -> Self {
         match input {
-            Input::Doublets => Self::Doublets,
-            Input::Sequences => Self::Sequences,
+            PathKind::Timed => Self::Doublets,
+            PathKind::Untimed => Self::Sequences,
         }
     }
 }
 
-impl From<InputName> for Input {
-    fn from(name: InputName) -> Self {
+impl From<PathKindName> for PathKind {
+    fn from(name: PathKindName) -> Self {
         match name {
-            InputName::Doublets => Self::Doublets,
-            InputName::Sequences => Self::Sequences,
+            PathKindName::Doublets => Self::Timed,
+            PathKindName::Sequences => Self::Untimed,
         }
     }
 }

@@ -31,7 +31,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::engine::ReleaseId;
-use crate::model::{Kind, MicroEpsilon, Stations, Window};
+use crate::model::{ErrorKind, MicroEpsilon, Stations, Window};
 use crate::protocol::OutRecord;
 
 /// Where releases go.
@@ -133,11 +133,13 @@ pub enum Error {
 
 impl Error {
     /// Whose fault it is.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Occupied { .. } | Self::Foreign { .. } | Self::NoRelease { .. } => Kind::Config,
-            Self::Io { .. } => Kind::External,
-            Self::Rows { .. } => Kind::Broken,
+            Self::Occupied { .. } | Self::Foreign { .. } | Self::NoRelease { .. } => {
+                ErrorKind::Config
+            }
+            Self::Io { .. } => ErrorKind::External,
+            Self::Rows { .. } => ErrorKind::Broken,
         }
     }
 

@@ -19,7 +19,7 @@ use ::parquet::schema::parser::parse_message_type;
 use ::parquet::schema::types::Type;
 
 use crate::engine::Row;
-use crate::model::Input;
+use crate::model::PathKind;
 
 use super::paths::Paths;
 
@@ -91,7 +91,7 @@ fn write_group<W: Write + Send>(
 
     let mut column = group.next_column()?.expect(COLUMNS);
     match paths.release().input() {
-        Input::Doublets => {
+        PathKind::Timed => {
             let window = paths.release().window();
             let first = window.start().as_millisecond();
             let slot_millis = window.slot_secs() * 1_000;
@@ -100,7 +100,7 @@ fn write_group<W: Write + Send>(
             let present = vec![2; begins.len()];
             column.typed::<Int64Type>().write_batch(&slots, Some(&present), Some(&begins))?;
         }
-        Input::Sequences => {
+        PathKind::Untimed => {
             let (absent, begins) = (vec![0; rows.len()], vec![0; rows.len()]);
             column.typed::<Int64Type>().write_batch(&[], Some(&absent), Some(&begins))?;
         }
@@ -142,7 +142,7 @@ pub(super) fn difference(
     file: File,
     table: &Table,
     ids: &[String],
-    input: Input,
+    input: PathKind,
 ) -> Option<String> {
     // The reader is not ours: a crafted file may make it panic, which must not end the verification.
     let compared = catch_unwind(AssertUnwindSafe(|| compare(file, table, ids, input)));
@@ -153,7 +153,7 @@ pub(super) fn difference(
     }
 }
 
-fn compare(file: File, table: &Table, ids: &[String], input: Input) -> Result<Option<String>> {
+fn compare(file: File, table: &Table, ids: &[String], input: PathKind) -> Result<Option<String>> {
     let reader = SerializedFileReader::new(file)?;
     let facts = reader.metadata().file_metadata();
     if facts.schema() != schema().as_ref() {
@@ -183,7 +183,7 @@ fn compare_group(
     table: &Table,
     rows: std::ops::Range<usize>,
     ids: &[String],
-    input: Input,
+    input: PathKind,
 ) -> Result<Option<&'static str>> {
     let end_of = |row: usize| row.checked_sub(1).map_or(0, |before| table.ends[before]);
     let doublets = end_of(rows.start)..end_of(rows.end);
@@ -216,8 +216,8 @@ fn compare_group(
     let (mut present, mut starts, mut slots) = (Vec::new(), Vec::new(), Vec::new());
     column.read_records(n, Some(&mut present), Some(&mut starts), &mut slots)?;
     let same = match input {
-        Input::Doublets => starts == begins && slots == table.millis[doublets],
-        Input::Sequences => slots.is_empty() && present == vec![0; n],
+        PathKind::Timed => starts == begins && slots == table.millis[doublets],
+        PathKind::Untimed => slots.is_empty() && present == vec![0; n],
     };
     Ok((!same).then_some("slot"))
 }

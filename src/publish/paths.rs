@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use crate::engine::{Release, Row};
-use crate::model::{Doublet, Input, Stations, Window};
+use crate::model::{Doublet, PathKind, Stations, Window};
 
 use super::Error;
 
@@ -35,7 +35,7 @@ pub(super) fn check(release: &Release, stations: &Stations) -> Result<(), Error>
         if path.iter().any(|at| at.station.0 >= stations.len() || at.slot >= n_slots) {
             return Err(broken("a path leaves the universe of stations and slots"));
         }
-        if release.input() == Input::Sequences && path.iter().any(|at| at.slot != 0) {
+        if release.input() == PathKind::Untimed && path.iter().any(|at| at.slot != 0) {
             return Err(broken("a sequence has a time"));
         }
         if !path.is_sorted_by_key(|at| at.slot) {
@@ -64,8 +64,8 @@ pub(super) struct Paths<'a> {
 impl<'a> Paths<'a> {
     pub(super) fn new(release: &'a Release, stations: &'a Stations) -> Self {
         let labels = match release.input() {
-            Input::Doublets => labels_of(release.rows(), release.window()),
-            Input::Sequences => Vec::new(),
+            PathKind::Timed => labels_of(release.rows(), release.window()),
+            PathKind::Untimed => Vec::new(),
         };
         let order = order(release.rows(), &Ranks::new(release.input(), stations, &labels));
         Self { release, stations, labels, order }
@@ -156,11 +156,11 @@ struct Ranks {
 }
 
 impl Ranks {
-    fn new(input: Input, stations: &Stations, labels: &[String]) -> Self {
+    fn new(input: PathKind, stations: &Stations, labels: &[String]) -> Self {
         let ids = stations.iter().map(|station| station.id.as_str());
         let stations = match input {
-            Input::Doublets => ranked(ids, [Some(AT), Some(AT)]),
-            Input::Sequences => ranked(ids, [None, Some(NEXT)]),
+            PathKind::Timed => ranked(ids, [Some(AT), Some(AT)]),
+            PathKind::Untimed => ranked(ids, [None, Some(NEXT)]),
         };
         Self { stations, slots: ranked(labels.iter().map(String::as_str), [None, Some(NEXT)]) }
     }

@@ -1,7 +1,7 @@
 //! README.md: what a recipient must know, in words. From the release's public facts and the settings only.
 
 use crate::engine::Release;
-use crate::model::Input;
+use crate::model::PathKind;
 
 use super::Settings;
 use super::words::{in_words, not_protected, title, windows_note};
@@ -10,10 +10,12 @@ use super::words::{in_words, not_protected, title, windows_note};
 pub(super) fn readme(release: &Release, settings: &Settings) -> String {
     let window = release.window();
     let (path_form, slots_form) = match release.input() {
-        Input::Doublets => {
+        PathKind::Timed => {
             ("a path is `station@slot>station@slot`, a slot is written as its beginning", "")
         }
-        Input::Sequences => ("a path is `station>station`, without times", "; null: no times here"),
+        PathKind::Untimed => {
+            ("a path is `station>station`, without times", "; null: no times here")
+        }
     };
     let sentences = not_protected(release, settings);
     let (counts, about) = match release.cost().is_differential() {

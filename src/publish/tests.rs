@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use proptest::prelude::*;
 
 use crate::engine::{Release, Row, fixture};
-use crate::model::{Calendar, Digest, Doublet, Input, Station, StationIx, Window};
+use crate::model::{Calendar, Digest, Doublet, PathKind, Station, StationIx, Window};
 
 use super::manifest::Package;
 use super::verify::verify;
@@ -102,12 +102,12 @@ pub(super) fn rows() -> Vec<Row> {
 
 pub(super) fn release() -> Release {
     let stations = stations();
-    fixture::release(&window(), &stations, Digest::of(b"config"), Input::Doublets, rows())
+    fixture::release(&window(), &stations, Digest::of(b"config"), PathKind::Timed, rows())
 }
 
 pub(super) fn sequences() -> Release {
     let rows = vec![row(4, &[(0, 0), (1, 0)]), row(9, &[(0, 0)]), row(5, &[(1, 0)])];
-    fixture::release(&window(), &stations(), Digest::of(b"config"), Input::Sequences, rows)
+    fixture::release(&window(), &stations(), Digest::of(b"config"), PathKind::Untimed, rows)
 }
 
 pub(super) fn published(release: &Release) -> (tempfile::TempDir, PathBuf) {
@@ -186,19 +186,19 @@ fn rows_that_no_release_may_have_are_an_invariant_that_fell() {
     let publish = |input, rows| {
         let release = fixture::release(&window(), &stations(), Digest::of(b"c"), input, rows);
         let error = Publisher::new(&place, settings(&stations())).publish(&release).unwrap_err();
-        assert_eq!(error.kind(), Kind::Broken);
+        assert_eq!(error.kind(), ErrorKind::Broken);
         error.to_string()
     };
-    let timed = |rows| publish(Input::Doublets, rows);
+    let timed = |rows| publish(PathKind::Timed, rows);
     assert!(timed(vec![row(1, &[])]).contains("no stations"));
     assert!(timed(vec![row(1, &[(5, 0)])]).contains("universe"));
     assert!(timed(vec![row(1, &[(0, 24)])]).contains("universe"));
     assert!(timed(vec![row(1, &[(0, 3), (0, 2)])]).contains("back in time"));
     assert!(timed(vec![row(1, &[(0, 3)]), row(2, &[(0, 3)])]).contains("twice"));
     assert!(timed(vec![row(u64::MAX, &[(0, 3)])]).contains("63 bits"));
-    assert!(publish(Input::Sequences, vec![row(1, &[(0, 1)])]).contains("has a time"));
+    assert!(publish(PathKind::Untimed, vec![row(1, &[(0, 1)])]).contains("has a time"));
     let foreign = stations_of(&["a", "b"]);
-    let release = fixture::release(&window(), &foreign, Digest::of(b"c"), Input::Doublets, vec![]);
+    let release = fixture::release(&window(), &foreign, Digest::of(b"c"), PathKind::Timed, vec![]);
     let error = Publisher::new(&place, settings(&stations())).publish(&release).unwrap_err();
     assert!(error.to_string().contains("another station list"));
     assert!(!place.exists());
@@ -208,7 +208,7 @@ fn rows_that_no_release_may_have_are_an_invariant_that_fell() {
 fn nothing_in_the_manifest_follows_the_data_but_the_files_digests() {
     let publish = |rows| {
         let release =
-            fixture::release(&window(), &stations(), Digest::of(b"c"), Input::Doublets, rows);
+            fixture::release(&window(), &stations(), Digest::of(b"c"), PathKind::Timed, rows);
         let (_out, dir) = published(&release);
         let readme = fs::read(dir.join("README.md")).unwrap();
         let mut package = Package::parse(&fs::read(dir.join("datapackage.json")).unwrap()).unwrap();
@@ -240,7 +240,7 @@ fn an_hour_that_comes_twice_keeps_rows_in_the_order_of_their_text() {
     // East of Greenwich the second pass of the hour has the smaller offset, so it is written first.
     let autumn = window_of("Europe/Paris", "2024-10-26T12:00:00Z");
     let rows = (0..25).map(|slot| row(1, &[(0, slot)])).collect();
-    let release = fixture::release(&autumn, &stations(), Digest::of(b"c"), Input::Doublets, rows);
+    let release = fixture::release(&autumn, &stations(), Digest::of(b"c"), PathKind::Timed, rows);
     let (out, dir) = published(&release);
     let text = fs::read_to_string(dir.join("paths.csv")).unwrap();
     assert!(text.contains("T02:00+01:00\n1,Zócalo@2024-10-27T02:00+02:00\n"), "{text}");
@@ -250,10 +250,10 @@ fn an_hour_that_comes_twice_keeps_rows_in_the_order_of_their_text() {
 /// Paths as text, written and sorted the plain way.
 fn naive(release: &Release, stations: &Stations) -> Vec<u8> {
     let spell = |at: &Doublet| match release.input() {
-        Input::Doublets => {
+        PathKind::Timed => {
             format!("{}@{}", stations.get(at.station).id, release.window().slot_label(at.slot))
         }
-        Input::Sequences => stations.get(at.station).id.clone(),
+        PathKind::Untimed => stations.get(at.station).id.clone(),
     };
     let mut rows: Vec<(String, u64)> = release
         .rows()
@@ -287,7 +287,7 @@ proptest! {
         };
         let fitted: std::collections::BTreeSet<_> = paths.iter().map(fit).collect();
         let rows = fitted.iter().zip(1..).map(|(path, count)| row(count, path)).collect();
-        let input = if timed { Input::Doublets } else { Input::Sequences };
+        let input = if timed { PathKind::Timed } else { PathKind::Untimed };
         let window = window_of("Europe/Paris", "2024-10-26T12:00:00Z");
         let release = fixture::release(&window, &stations, Digest::of(b"c"), input, rows);
         let out = tempfile::tempdir().unwrap();

@@ -108,7 +108,7 @@ fn wrong_topics_are_refused_with_the_command_that_mends_them() {
     admin.create(&names.segments, 2, &[("retention.ms", "3600000")]);
     admin.create(&names.ledger, 1, &[("cleanup.policy", "compact"), ("retention.ms", "-1")]);
     let error = topics::ensure(&settings, Some(GRACE), Role::All).unwrap_err();
-    assert_eq!(error.kind(), tapveil::model::Kind::Config);
+    assert_eq!(error.kind(), tapveil::model::ErrorKind::Config);
     let text = error.to_string();
     for expected in [
         "kafka-configs.sh --bootstrap-server",

@@ -88,7 +88,7 @@ struct Link {
 }
 
 /// What becomes of a request.
-enum Way {
+enum Verdict {
     Passes,
     /// Passes later, when a thread of its own says so.
     Waits,
@@ -159,12 +159,12 @@ impl Proxy {
     fn pass_requests(self: &Arc<Self>, mut client: TcpStream, link: &Arc<Link>) {
         while let Ok(frame) = wire::read_frame(&mut client) {
             match self.judge(&frame, link) {
-                Way::Passes => link.to_broker(&frame),
-                Way::Waits => {
+                Verdict::Passes => link.to_broker(&frame),
+                Verdict::Waits => {
                     let (proxy, link) = (self.clone(), link.clone());
                     std::thread::spawn(move || proxy.positions_wait(&frame, &link));
                 }
-                Way::Cut => break,
+                Verdict::Cut => break,
             }
         }
         link.cut();
@@ -191,38 +191,38 @@ impl Proxy {
         link.cut();
     }
 
-    fn judge(&self, frame: &[u8], link: &Link) -> Way {
+    fn judge(&self, frame: &[u8], link: &Link) -> Verdict {
         match wire::understand(frame) {
             Request::Produce { name } if self.is_ours(&name) => {
                 link.writing.lock().unwrap().insert(wire::number_of_request(frame));
-                Way::Passes
+                Verdict::Passes
             }
             Request::AddPartitions { name, partitions } if self.is_ours(&name) => {
                 self.state().open.partitions.extend(partitions);
-                Way::Passes
+                Verdict::Passes
             }
             Request::AddOffsets { name } if self.is_ours(&name) => {
                 link.positions.lock().unwrap().insert(wire::number_of_request(frame));
                 match self.state().stage {
-                    Stage::Provoke | Stage::Kept(_) => Way::Waits,
-                    Stage::Keep(_) | Stage::Delivered => Way::Passes,
+                    Stage::Provoke | Stage::Kept(_) => Verdict::Waits,
+                    Stage::Keep(_) | Stage::Delivered => Verdict::Passes,
                 }
             }
             Request::EndTxn { name, epoch, end } if self.is_ours(&name) => {
                 self.judge_end(frame, epoch, end)
             }
-            _ => Way::Passes,
+            _ => Verdict::Passes,
         }
     }
 
-    fn judge_end(&self, frame: &[u8], epoch: i16, end: End) -> Way {
+    fn judge_end(&self, frame: &[u8], epoch: i16, end: End) -> Verdict {
         let mut state = self.state();
         state.open = Open::default();
         match &mut state.stage {
             Stage::Keep(0) if end == self.plan.end => {
                 self.tell(&format!("keeps EndTxn {end:?} of epoch {epoch}, cuts its connection"));
                 state.stage = Stage::Kept(frame.to_vec());
-                return Way::Cut;
+                return Verdict::Cut;
             }
             Stage::Keep(skip) if end == self.plan.end => *skip -= 1,
             Stage::Delivered if end == End::Commit => {
@@ -232,7 +232,7 @@ impl Proxy {
             _ => {}
         }
         self.tell(&format!("EndTxn {end:?} of epoch {epoch} passes"));
-        Way::Passes
+        Verdict::Passes
     }
 
     /// Lets the positions of a transaction wait until its records are written; then it is the moment for what was kept.

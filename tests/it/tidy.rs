@@ -140,8 +140,7 @@ fn assert_no_circles(list: &BTreeMap<String, BTreeSet<String>>, mut built: BTree
 /// The checker itself is checked: it must see a breach in every way one can be written.
 #[test]
 fn the_import_reader_sees_every_form() {
-    let text =
-        "use crate::model::Kind;\nuse crate::{engine, ledger::Permit};\nlet x = crate::seal::y();";
+    let text = "use crate::model::ErrorKind;\nuse crate::{engine, ledger::Permit};\nlet x = crate::seal::y();";
     let expected = ["engine", "ledger", "model", "seal"].map(str::to_owned);
     assert_eq!(imports(text), BTreeSet::from(expected));
 }

@@ -2,7 +2,7 @@
 
 use tapveil_core::ledger::{Genesis, opening};
 use tapveil_core::model::{Digest, WindowId};
-use tapveil_core::seal::Packer;
+use tapveil_core::seal::SegmentCodec;
 use tapveil_core::secret::Secret;
 
 use crate::broker::{Broker, Fate, LogName};
@@ -109,13 +109,13 @@ impl Bad {
 
 fn record(wrong: Wrong, world: &World) -> (LogName, Vec<u8>) {
     let first = world.windows.start;
-    let marker = |packer: &Packer, window: i64, partition| {
-        packer.finished(WindowId::new(window), partition, 3, &[9; 24])
+    let marker = |codec: &SegmentCodec, window: i64, partition| {
+        codec.finished(WindowId::new(window), partition, 3, &[9; 24])
     };
-    let good = || marker(&world.packer(), first, 0);
+    let good = || marker(&world.codec(), first, 0);
     let other = |secret: u8, feed: &str, layout: &[u8]| {
         let secret = Secret::from_bytes(&[secret; 32]).expect("32 bytes");
-        marker(&Packer::new(secret, feed.to_owned(), Digest::of(layout)), first, 0)
+        marker(&SegmentCodec::new(secret, feed.to_owned(), Digest::of(layout)), first, 0)
     };
     let segment = match wrong {
         Wrong::Truncated => good()[..30].to_vec(),
@@ -124,9 +124,9 @@ fn record(wrong: Wrong, world: &World) -> (LogName, Vec<u8>) {
         Wrong::Feed => other(7, "another feed", b"layout"),
         Wrong::Layout => other(7, "feed", b"another layout"),
         Wrong::Secret => other(8, "feed", b"layout"),
-        Wrong::Window => marker(&world.packer(), first - 1, 0),
-        Wrong::Partition => marker(&world.packer(), first, 3),
-        Wrong::Never => marker(&world.packer(), i64::MAX, 0),
+        Wrong::Window => marker(&world.codec(), first - 1, 0),
+        Wrong::Partition => marker(&world.codec(), first, 3),
+        Wrong::Never => marker(&world.codec(), i64::MAX, 0),
         Wrong::Ledger => {
             let line = opening(&world.secret.ledger_key(), Genesis::new(instant(0)));
             return (LogName::Ledger, line);

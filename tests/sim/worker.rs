@@ -164,7 +164,7 @@ impl Worker {
                 let settled = book.entries().iter().filter(|entry| entry.settled.is_some());
                 let plan = IngestPlan {
                     rules: world.rules(),
-                    packer: world.packer(),
+                    codec: world.codec(),
                     taps_topic: "taps".to_owned(),
                     settled_through: settled.map(|entry| entry.reservation.window).max(),
                     flush: SignedDuration::from_secs(15),

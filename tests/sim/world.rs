@@ -10,7 +10,7 @@ use tapveil_core::ledger::{self, Repeat};
 use tapveil_core::model::{Calendar, Digest, MicroEpsilon, Reject, StationIx, Window, WindowId};
 use tapveil_core::passenger::{CardKey, Tap};
 use tapveil_core::protocol::{ReleasePlan, Render};
-use tapveil_core::seal::{Closing, Judged, Packer, Rules};
+use tapveil_core::seal::{Closing, Judged, Rules, SegmentCodec};
 use tapveil_core::secret::Secret;
 use tapveil_core::window::{Arrival, Gate};
 
@@ -124,8 +124,8 @@ impl World {
     }
 
     /// Makes and opens segments.
-    pub fn packer(&self) -> Packer {
-        Packer::new(self.secret.clone(), "feed".to_owned(), Digest::of(b"layout"))
+    pub fn codec(&self) -> SegmentCodec {
+        SegmentCodec::new(self.secret.clone(), "feed".to_owned(), Digest::of(b"layout"))
     }
 
     /// What a release worker is set up with.
@@ -144,7 +144,7 @@ impl World {
                 repeat: Repeat::Refuse,
             },
             n_stations: STATIONS,
-            packer: self.packer(),
+            codec: self.codec(),
             last: Some(WindowId::new(self.windows.end - 1)),
             first: Some(WindowId::new(self.windows.start)),
             not_before_secs: None,

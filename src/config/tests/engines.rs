@@ -1,8 +1,8 @@
 use super::*;
-use crate::model::Input;
+use crate::model::PathKind;
 
 fn parameter(settings: &Settings, name: &str) -> String {
-    let parameters = settings.engine.facts().parameters;
+    let parameters = settings.engine.describe().parameters;
     parameters
         .into_iter()
         .find(|(known, _)| known == name)
@@ -18,16 +18,16 @@ fn every_engine_over_the_tree_loads_by_its_name_alone() {
     let feed = Feed::new();
     for name in ["safepath", "hybrid", "simple", "seqpt"] {
         let settings = feed.load(&engine(name, "")).unwrap();
-        assert_eq!(settings.engine.facts().name, name);
-        let outlook = settings.engine.outlook(settings.calendar.slots_nominal());
-        assert!(!outlook.shares.is_empty() && outlook.false_children.is_some(), "{name}");
+        assert_eq!(settings.engine.describe().name, name);
+        let forecast = settings.engine.forecast(settings.calendar.slots_nominal());
+        assert!(!forecast.shares.is_empty() && forecast.false_children.is_some(), "{name}");
         assert_eq!(settings.engine.price().epsilon().to_string(), "1.0");
     }
     for name in ["hybrid", "simple"] {
         let settings = feed.load(&engine(name, "input = \"sequences\"")).unwrap();
         assert_eq!(parameter(&settings, "input"), "sequences");
     }
-    assert_eq!(format!("{:?}", Input::Sequences), "Sequences");
+    assert_eq!(format!("{:?}", PathKind::Untimed), "Sequences");
 }
 
 /// Six red stations, four blue ones and one alone: five to a line on average.
@@ -117,11 +117,11 @@ fn a_seqpt_that_noise_would_fill_is_refused_with_the_height_that_fits() {
 fn weave_needs_its_name_alone_and_refuses_what_is_not_its_own() {
     let feed = Feed::new();
     let settings = feed.load(&engine("weave", "")).unwrap();
-    assert_eq!(settings.engine.facts().name, "weave");
+    assert_eq!(settings.engine.describe().name, "weave");
     assert_eq!(parameter(&settings, "favour"), "balanced");
     assert_eq!(parameter(&settings, "trips.from"), "next");
-    let outlook = settings.engine.outlook(settings.calendar.slots_nominal());
-    assert!(!outlook.shares.is_empty() && outlook.false_children.is_none());
+    let forecast = settings.engine.forecast(settings.calendar.slots_nominal());
+    assert!(!forecast.shares.is_empty() && forecast.false_children.is_none());
     let chosen = engine("weave", "weave = { favour = \"od\" }\n[trips]\nfrom = \"pairs\"");
     let settings = feed.load(&chosen).unwrap();
     assert_eq!(parameter(&settings, "favour"), "od");

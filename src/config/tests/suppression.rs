@@ -13,7 +13,7 @@ fn lk_loads_with_its_defaults_and_without_a_limit_of_length() {
     let settings = feed.load(&format!("{MINIMAL}{LK}")).unwrap();
     assert!(!settings.engine.price().is_differential());
     assert_eq!(settings.max_length, None, "nothing needs a bound");
-    let facts = settings.engine.facts();
+    let facts = settings.engine.describe();
     let parameter = |name: &str| {
         facts.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     };
@@ -98,7 +98,7 @@ fn projection_takes_adversaries_by_list_or_by_line() {
     assert!(!listed.engine.price().is_differential() && listed.max_length.is_none());
     let by_line = PROJECTION.replace("{ A = [\"a\", \"b\"], B = [\"c\"] }", "\"line\"");
     let by_line = feed.load(&format!("{MINIMAL}{by_line}")).unwrap();
-    let parameters = by_line.engine.facts().parameters;
+    let parameters = by_line.engine.describe().parameters;
     let owned = &parameters.iter().find(|(name, _)| name == "adversaries").unwrap().1;
     assert_eq!(owned, "{\"blue\": [\"c\"], \"red\": [\"a\", \"b\"]}", "d has no line");
     assert_ne!(by_line.digest, listed.digest);

@@ -9,10 +9,12 @@ use crate::engine::hybrid::{self, Groups, Hybrid};
 use crate::engine::noise::NoiseSource;
 use crate::engine::safepath::{self, Allocation, SafePath};
 use crate::engine::seqpt::SeqPt;
-use crate::engine::tree::{Basics, Places, Recipe, Shape, Threshold, Times, rehearse};
+use crate::engine::tree::{
+    Places, Shape, Threshold, Times, TreeMechanism, TreeParams, run_audited,
+};
 use crate::engine::{AuditOutput, Engine};
-use crate::ledger::{AuditPermit, RehearsalLedger, Request};
-use crate::model::{Cost, Input, MicroEpsilon};
+use crate::ledger::{AuditLedger, AuditPermit, Request};
+use crate::model::{Cost, MicroEpsilon, PathKind};
 use crate::seal::SealedWindow;
 
 /// Turns cards into rows under any noise.
@@ -53,8 +55,8 @@ impl Instance {
         Self { height, epsilon: MicroEpsilon::new(micro) }
     }
 
-    pub(super) fn basics(self, stage: &Stage) -> Basics {
-        Basics {
+    pub(super) fn params(self, stage: &Stage) -> TreeParams {
+        TreeParams {
             epsilon: self.epsilon,
             height: NonZeroU32::new(self.height).expect("a height of at least 1"),
             // As low as a threshold can be: whatever noise hides is hidden by nothing else.
@@ -70,18 +72,18 @@ impl Instance {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Form {
     SafePath,
-    Hybrid(Input),
-    Simple(Input),
+    Hybrid(PathKind),
+    Simple(PathKind),
     SeqPt,
 }
 
 impl Form {
     pub(super) const ALL: &[Self] = &[
         Self::SafePath,
-        Self::Hybrid(Input::Doublets),
-        Self::Hybrid(Input::Sequences),
-        Self::Simple(Input::Doublets),
-        Self::Simple(Input::Sequences),
+        Self::Hybrid(PathKind::Timed),
+        Self::Hybrid(PathKind::Untimed),
+        Self::Simple(PathKind::Timed),
+        Self::Simple(PathKind::Untimed),
         Self::SeqPt,
     ];
 
@@ -94,15 +96,15 @@ impl Form {
         }
     }
 
-    pub(super) fn input(self) -> Input {
+    pub(super) fn input(self) -> PathKind {
         match self {
             Self::Hybrid(input) | Self::Simple(input) => input,
-            Self::SafePath | Self::SeqPt => Input::Doublets,
+            Self::SafePath | Self::SeqPt => PathKind::Timed,
         }
     }
 
     /// Builds the engine and hands it on.
-    pub(super) fn visit<V: Visitor>(self, stage: Stage, basics: Basics, visitor: V) -> V::Seen {
+    pub(super) fn visit<V: Visitor>(self, stage: Stage, params: TreeParams, visitor: V) -> V::Seen {
         match self {
             Self::SafePath => {
                 let n_slots = stage.window.n_slots();
@@ -111,24 +113,24 @@ impl Form {
                     places: Places::Balanced(halves(stage.stations.len())),
                     times: Times::Balanced(halves(n_slots)),
                     allocation: Allocation::Even,
-                    basics,
+                    params,
                 };
                 let engine = SafePath::new(settings, n_slots).expect("even shares always fit");
                 visitor.see(&Audited::new(stage, engine))
             }
             Self::Hybrid(input) => {
                 let groups = Some(Groups { places: Places::Lines, fanout: 3 });
-                let settings = hybrid::Settings { basics, input, groups };
+                let settings = hybrid::Settings { params, input, groups };
                 let engine = Hybrid::new(settings).expect("a fan-out of 3 fits");
                 visitor.see(&Audited::new(stage, engine))
             }
             Self::Simple(input) => {
-                let settings = hybrid::Settings { basics, input, groups: None };
+                let settings = hybrid::Settings { params, input, groups: None };
                 let engine = Hybrid::new(settings).expect("no groups always fit");
                 visitor.see(&Audited::new(stage, engine))
             }
             Self::SeqPt => {
-                let engine = SeqPt::new(basics).expect("no groups always fit");
+                let engine = SeqPt::new(params).expect("no groups always fit");
                 visitor.see(&Audited::new(stage, engine))
             }
         }
@@ -148,16 +150,16 @@ pub(super) trait Visitor {
 pub(super) struct Audited<R> {
     stage: Stage,
     engine: R,
-    ledger: Mutex<RehearsalLedger>,
+    ledger: Mutex<AuditLedger>,
 }
 
-impl<R: Recipe> Audited<R> {
+impl<R: TreeMechanism> Audited<R> {
     fn new(stage: Stage, engine: R) -> Self {
         Self { stage, engine, ledger: Mutex::default() }
     }
 }
 
-impl<R: Recipe> Mechanism for Audited<R> {
+impl<R: TreeMechanism> Mechanism for Audited<R> {
     type Ready = SealedWindow;
 
     fn epsilon(&self) -> MicroEpsilon {
@@ -178,14 +180,14 @@ impl<R: Recipe> Mechanism for Audited<R> {
         noise: &impl Fn(u64) -> S,
     ) -> Vec<AuditOutput> {
         let permit = permit(&self.ledger, ready, self.engine.price());
-        let output = rehearse(&self.engine, ready, permit, &noise(0));
+        let output = run_audited(&self.engine, ready, permit, &noise(0));
         vec![output.expect("the window has the slots the engine was built for")]
     }
 }
 
-/// Books a rehearsal of this window.
+/// Books an audit run of this window.
 pub(super) fn permit(
-    ledger: &Mutex<RehearsalLedger>,
+    ledger: &Mutex<AuditLedger>,
     window: &SealedWindow,
     cost: Cost,
 ) -> AuditPermit {
@@ -214,13 +216,13 @@ pub(super) fn with_tiny(form: Form, instance: Instance, sampling: &Sampling) -> 
         }
     }
     let stage = tiny_stage(form, instance.height);
-    let basics = instance.basics(&stage);
-    form.visit(stage, basics, Bound(sampling))
+    let params = instance.params(&stage);
+    form.visit(stage, params, Bound(sampling))
 }
 
-pub(super) fn in_words(input: Input) -> &'static str {
+pub(super) fn in_words(input: PathKind) -> &'static str {
     match input {
-        Input::Doublets => "doublets",
-        Input::Sequences => "sequences",
+        PathKind::Timed => "doublets",
+        PathKind::Untimed => "sequences",
     }
 }

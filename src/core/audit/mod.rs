@@ -20,7 +20,7 @@ use mutants::Mutant;
 use recorded::Recorded;
 use statistical::Sampling;
 
-use crate::model::{Input, MicroEpsilon};
+use crate::model::{MicroEpsilon, PathKind};
 
 /// All statistical questions of one audit together are wrong about a true engine no more often than this.
 pub const ALPHA: f64 = 1e-6;
@@ -47,7 +47,7 @@ pub struct EngineFinding {
     /// Its name in the configuration.
     pub engine: &'static str,
     /// What it looked at.
-    pub input: Input,
+    pub input: PathKind,
     /// Levels of the tree.
     pub height: u32,
     /// What it promises.

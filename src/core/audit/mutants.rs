@@ -10,10 +10,10 @@ use super::stage::{Card, Stage};
 use crate::engine::AuditOutput;
 use crate::engine::noise::{NodeClass, Noise, NoiseSource, Occupied};
 use crate::engine::tree::{
-    ByPlace, Cell, Consistency, Growth, Item, Places, PricedTaxonomy, Splitter, Sprout, SubLevel,
-    grow, rows, walk,
+    ByPlace, Cell, ChildNode, Consistency, Growth, Item, Places, PricedTaxonomy, Splitter,
+    SubLevel, grow, rows, walk,
 };
-use crate::ledger::RehearsalLedger;
+use crate::ledger::AuditLedger;
 use crate::model::{Cost, Doublet, MicroEpsilon, StationIx};
 use crate::seal::SealedWindow;
 
@@ -41,7 +41,7 @@ pub(super) struct Mutant {
     wrong: Wrong,
     instance: Instance,
     stage: Stage,
-    ledger: Mutex<RehearsalLedger>,
+    ledger: Mutex<AuditLedger>,
 }
 
 impl Mutant {
@@ -80,18 +80,18 @@ impl Mutant {
 
     /// The budget of a level, right or wrong.
     fn level_epsilon(&self) -> Ratio<u128> {
-        let basics = self.instance.basics(&self.stage);
+        let params = self.instance.params(&self.stage);
         let height = u128::from(self.instance.height);
         match self.wrong {
-            Wrong::Scale => basics.level_epsilon() * Ratio::new(height, height - 1),
-            Wrong::Undivided => basics.whole_epsilon(),
-            _ => basics.level_epsilon(),
+            Wrong::Scale => params.level_epsilon() * Ratio::new(height, height - 1),
+            Wrong::Undivided => params.whole_epsilon(),
+            _ => params.level_epsilon(),
         }
     }
 
     fn grown<S: NoiseSource>(&self, ready: &Ready, source: &S) -> AuditOutput {
-        let basics = self.instance.basics(&self.stage);
-        let growth = Growth { height: self.instance.height, max_nodes: basics.max_nodes };
+        let params = self.instance.params(&self.stage);
+        let growth = Growth { height: self.instance.height, max_nodes: params.max_nodes };
         let Ready { window, places, present } = ready;
         let level = ByPlace { places, n_slots: Some(window.window().n_slots()) };
         let trajectories = window.trajectories();
@@ -148,12 +148,12 @@ impl Mechanism for Mutant {
 impl Mutant {
     /// So many stations without groups, at this mutant's price.
     fn priced_flat(&self, n_stations: u32) -> PricedTaxonomy {
-        let basics = self.instance.basics(&self.stage);
+        let params = self.instance.params(&self.stage);
         let sub_level =
             SubLevel { key: "audit", leaves_are: "doublets", epsilon: self.level_epsilon() };
         let listed = Stage::new(n_stations, 1, self.stage.max_length).stations;
         let flat = Places::Flat.taxonomy(&listed);
-        PricedTaxonomy::new(&basics, sub_level, flat, |_| sub_level.epsilon)
+        PricedTaxonomy::new(&params, sub_level, flat, |_| sub_level.epsilon)
             .expect("shares of a small tree fit")
     }
 }
@@ -193,7 +193,7 @@ impl Splitter for FromData<'_> {
         items: &mut [Item],
         min_slot: u32,
         noise: &mut impl Noise,
-        sprouts: &mut Vec<Sprout>,
+        children: &mut Vec<ChildNode>,
     ) {
         items.sort_unstable();
         let width = self.level.n_slots.map_or(1, |n_slots| n_slots - min_slot);
@@ -201,7 +201,7 @@ impl Splitter for FromData<'_> {
         let at = |place: usize| u32::try_from(place).expect("as many as cards");
         walk(self.present.places.universe(0, width), items, cell, noise, &mut |found| {
             let station = StationIx(self.present.stations[found.cell.rank as usize]);
-            sprouts.push(Sprout {
+            children.push(ChildNode {
                 doublet: Doublet { station, slot: min_slot + found.cell.within },
                 noisy: found.noisy,
                 from: at(found.items.start),

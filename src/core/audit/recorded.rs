@@ -15,7 +15,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use super::mechanism::{Form, Instance, Mechanism, Visitor};
 use super::stage::{Card, Stage};
 use crate::engine::noise::{NodeClass, Noise, NoiseSource, Occupied, Scale};
-use crate::engine::tree::{Basics, Threshold};
+use crate::engine::tree::{Threshold, TreeParams};
 use crate::model::MicroEpsilon;
 
 /// What many pairs of windows showed.
@@ -41,11 +41,12 @@ pub(super) fn audit_form(form: Form, n_pairs: u64) -> Recorded {
         let height = 1 + chance.below(max_length.get());
         let micro = [1, 100_000, 1_000_000, 2_000_000, 7_000_003][chance.below(5) as usize];
         let own = chance.below(3) == 0;
-        let basics = Instance::new(height, micro).basics(&stage);
-        let threshold = if own { Threshold::OwnNoise } else { basics.threshold };
-        let basics = Basics { threshold, max_nodes: 1 + u64::from(chance.below(200)), ..basics };
+        let params = Instance::new(height, micro).params(&stage);
+        let threshold = if own { Threshold::OwnNoise } else { params.threshold };
+        let params =
+            TreeParams { threshold, max_nodes: 1 + u64::from(chance.below(200)), ..params };
         let pair = Pair::new(&mut chance, &stage, Kind::of(number));
-        form.visit(stage, basics, Compare(pair, number))
+        form.visit(stage, params, Compare(pair, number))
     });
     Recorded { breach }
 }

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 
 use crate::ledger::{Permit, Request, Reservation};
 use crate::model::{
-    Calendar, Cost, Digest, Doublet, Input, MicroEpsilon, StationIx, Stations, Window, WindowId,
+    Calendar, Cost, Digest, Doublet, MicroEpsilon, PathKind, StationIx, Stations, Window, WindowId,
 };
 use crate::passenger::{CardKey, Tap};
 use crate::seal::SealedWindow;
@@ -15,8 +15,8 @@ use crate::secret::{NoiseKey, Secret};
 use crate::window::OpenWindows;
 
 use super::{
-    Draft, Engine, EngineFacts, Error, ExpectedError, Guarantee, Outlook, Release, Row, ShareFact,
-    UniverseFacts,
+    Draft, Engine, EngineDescription, Error, ExpectedError, Forecast, Guarantee, Release, Row,
+    ShareFact, UniverseFacts,
 };
 
 /// The engine. It promises nothing, whatever its manifest says.
@@ -25,14 +25,14 @@ pub struct Fixture {
     /// What it releases.
     pub rows: Vec<Row>,
     /// What the rows are.
-    pub input: Input,
+    pub input: PathKind,
     /// Digest of the station list.
     pub stations_sha256: Digest,
 }
 
 impl Engine for Fixture {
-    fn facts(&self) -> EngineFacts {
-        EngineFacts {
+    fn describe(&self) -> EngineDescription {
+        EngineDescription {
             name: "fixture",
             version: 1,
             parameters: vec![
@@ -42,15 +42,15 @@ impl Engine for Fixture {
         }
     }
 
-    fn outlook(&self, _: u32) -> Outlook {
-        Outlook::default()
+    fn forecast(&self, _: u32) -> Forecast {
+        Forecast::default()
     }
 
     fn price(&self) -> Cost {
         Cost::differential(MicroEpsilon::new(1_000_000))
     }
 
-    fn fits(&self, _: &Window) -> Result<(), Error> {
+    fn check_window(&self, _: &Window) -> Result<(), Error> {
         Ok(())
     }
 
@@ -74,7 +74,7 @@ impl Engine for Fixture {
                 unit: "one card's whole trajectory in one window".to_owned(),
                 neighbouring: "one card added or removed".to_owned(),
             },
-            engine: self.facts(),
+            engine: self.describe(),
             shares: vec![share("general", "1/3", 4), share("leaf", "2/3", 3)],
             universe: UniverseFacts {
                 stations_sha256: self.stations_sha256,
@@ -101,19 +101,19 @@ pub struct Echo {
 }
 
 impl Engine for Echo {
-    fn facts(&self) -> EngineFacts {
-        EngineFacts { name: "echo", version: 1, parameters: Vec::new() }
+    fn describe(&self) -> EngineDescription {
+        EngineDescription { name: "echo", version: 1, parameters: Vec::new() }
     }
 
-    fn outlook(&self, _: u32) -> Outlook {
-        Outlook::default()
+    fn forecast(&self, _: u32) -> Forecast {
+        Forecast::default()
     }
 
     fn price(&self) -> Cost {
         Cost::differential(self.price)
     }
 
-    fn fits(&self, _: &Window) -> Result<(), Error> {
+    fn check_window(&self, _: &Window) -> Result<(), Error> {
         Ok(())
     }
 
@@ -131,9 +131,9 @@ impl Engine for Echo {
         let rows = counts.into_iter().map(|(path, count)| Row { path: path.to_vec(), count });
         let draft = Draft {
             rows: rows.collect(),
-            input: Input::Doublets,
+            input: PathKind::Timed,
             guarantee: Guarantee::Nothing { dp: false, why: "a test".to_owned() },
-            engine: self.facts(),
+            engine: self.describe(),
             shares: Vec::new(),
             universe: UniverseFacts {
                 stations_sha256: Digest::of(b"stations"),
@@ -168,7 +168,7 @@ pub fn release(
     window: &Window,
     stations: &Stations,
     configuration: Digest,
-    input: Input,
+    input: PathKind,
     rows: Vec<Row>,
 ) -> Release {
     let secret = Secret::from_bytes(&[7; 32]).expect("32 bytes");

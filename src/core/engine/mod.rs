@@ -13,7 +13,7 @@ pub mod lk;
 pub mod noise;
 pub mod projection;
 mod published;
-mod rehearsal;
+mod audit_output;
 mod release;
 pub mod safepath;
 pub mod seqpt;
@@ -21,17 +21,17 @@ pub mod tree;
 mod trips;
 pub mod weave;
 
+pub use audit_output::AuditOutput;
 pub use published::{Interval, LegCount, LengthCount, StationCount, Tables};
-pub use rehearsal::AuditOutput;
 pub use release::{
-    Draft, EngineFacts, ExpectedError, Guarantee, Outlook, Release, ReleaseId, Row, ShareFact,
-    UniverseFacts,
+    Draft, EngineDescription, ExpectedError, Forecast, Guarantee, Release, ReleaseId, Row,
+    ShareFact, UniverseFacts,
 };
 
 use std::fmt;
 
 use crate::ledger::Permit;
-use crate::model::{Cost, Kind, Window};
+use crate::model::{Cost, ErrorKind, Window};
 use crate::seal::SealedWindow;
 use crate::secret::NoiseKey;
 
@@ -70,10 +70,10 @@ pub enum Error {
 
 impl Error {
     /// Whose fault it is.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Configuration { .. } | Self::Work { .. } => Kind::Config,
-            Self::Permit(_) | Self::Promise(_) => Kind::Broken,
+            Self::Configuration { .. } | Self::Work { .. } => ErrorKind::Config,
+            Self::Permit(_) | Self::Promise(_) => ErrorKind::Broken,
         }
     }
 }
@@ -81,20 +81,20 @@ impl Error {
 /// What turns a sealed window into a release.
 pub trait Engine: Send + Sync + fmt::Debug {
     /// Its name, revision and parameters: all that can change a release besides the window.
-    fn facts(&self) -> EngineFacts;
+    fn describe(&self) -> EngineDescription;
 
     /// What this configuration means for a window with so many slots.
-    fn outlook(&self, n_slots: u32) -> Outlook;
+    fn forecast(&self, n_slots: u32) -> Forecast;
 
     /// What one release costs: a number of the configuration, the same for every window.
     fn price(&self) -> Cost;
 
     /// Whether the configuration fits this window of the calendar. Asked before anything is paid.
-    fn fits(&self, window: &Window) -> Result<(), Error>;
+    fn check_window(&self, window: &Window) -> Result<(), Error>;
 
     /// Whether the work on this window stays within the configured bound. Asked before anything is booked. A
     /// differentially private engine always says yes: a no would tell something about the data.
-    fn admits(&self, _: &SealedWindow) -> Result<(), Error> {
+    fn check_work(&self, _: &SealedWindow) -> Result<(), Error> {
         Ok(())
     }
 

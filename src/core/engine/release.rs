@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::ledger::{Permit, Reservation};
-use crate::model::{Cost, Digest, Doublet, Input, MicroEpsilon, Window};
+use crate::model::{Cost, Digest, Doublet, MicroEpsilon, PathKind, Window};
 use crate::seal::SealedWindow;
 
 use super::{Engine, Error, Tables};
@@ -103,7 +103,7 @@ pub struct ShareFact {
 
 /// Public facts about the engine.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct EngineFacts {
+pub struct EngineDescription {
     /// Its name in the configuration.
     pub name: &'static str,
     /// Its algorithm's revision: it changes whenever the same input could give other output.
@@ -136,7 +136,7 @@ pub struct ExpectedError {
 
 /// What an engine's configuration means before there is any data; for words and tables.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Outlook {
+pub struct Forecast {
     /// Every class of tree nodes with its share of the budget; empty for engines without one.
     pub shares: Vec<ShareFact>,
     /// Noise alone lets so many paths through below every empty one; `None` without noise.
@@ -150,11 +150,11 @@ pub struct Draft {
     /// The rows, in any order.
     pub rows: Vec<Row>,
     /// Places with times, or places alone.
-    pub input: Input,
+    pub input: PathKind,
     /// What it promises.
     pub guarantee: Guarantee,
     /// About the engine.
-    pub engine: EngineFacts,
+    pub engine: EngineDescription,
     /// The split of the budget.
     pub shares: Vec<ShareFact>,
     /// About the universe.
@@ -178,9 +178,9 @@ pub struct Release {
     configuration: Digest,
     cost: Cost,
     rows: Vec<Row>,
-    input: Input,
+    input: PathKind,
     guarantee: Guarantee,
-    engine: EngineFacts,
+    engine: EngineDescription,
     shares: Vec<ShareFact>,
     universe: UniverseFacts,
     post_processing: Vec<String>,
@@ -271,7 +271,7 @@ impl Release {
     }
 
     /// Places with times, or places alone.
-    pub fn input(&self) -> Input {
+    pub fn input(&self) -> PathKind {
         self.input
     }
 
@@ -281,7 +281,7 @@ impl Release {
     }
 
     /// About the engine.
-    pub fn engine(&self) -> &EngineFacts {
+    pub fn engine(&self) -> &EngineDescription {
         &self.engine
     }
 

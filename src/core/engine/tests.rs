@@ -8,47 +8,47 @@ use proptest::prelude::*;
 use super::hybrid::{self, Groups, Hybrid};
 use super::safepath::{self, Allocation, SafePath};
 use super::seqpt::SeqPt;
-use super::tree::fixture::{Path, basics, release, sealed};
-use super::tree::{Basics, BudgetError, Level, Places, Recipe, Shape, Threshold, Times};
+use super::tree::fixture::{Path, params, release, sealed};
+use super::tree::{BudgetError, Level, Places, Shape, Threshold, Times, TreeMechanism, TreeParams};
 use super::*;
 use crate::engine::fixture::with_threads;
-use crate::model::{Input, MicroEpsilon};
+use crate::model::{MicroEpsilon, PathKind};
 
 /// Something to do with every engine.
 trait ForEngine {
-    fn visit<R: Recipe>(&mut self, engine: &R);
+    fn visit<R: TreeMechanism>(&mut self, engine: &R);
 }
 
 /// The shape of groups where a test is not about them.
 const USUAL: Shape = Shape { fanout: 3, height: 2 };
 
 /// Every engine in every form, with balanced groups of this shape.
-fn for_each(basics: &Basics, shape: Shape, visitor: &mut impl ForEngine) {
+fn for_each(params: &TreeParams, shape: Shape, visitor: &mut impl ForEngine) {
     for allocation in [Allocation::Paper, Allocation::Even] {
         for (places, times) in [
             (Places::Flat, Times::Flat),
             (Places::Lines, Times::Balanced(Shape { fanout: 2, height: 3 })),
             (Places::Balanced(shape), Times::Balanced(shape)),
         ] {
-            let settings = safepath::Settings { basics: basics.clone(), allocation, places, times };
+            let settings = safepath::Settings { params: params.clone(), allocation, places, times };
             // A universe too small for the paper's allocation is refused, which has its own test.
             if let Ok(engine) = SafePath::new(settings, 24) {
                 visitor.visit(&engine);
             }
         }
     }
-    for input in [Input::Doublets, Input::Sequences] {
+    for input in [PathKind::Timed, PathKind::Untimed] {
         for groups in [
             None,
             Some(Groups { places: Places::Lines, fanout: 5 }),
             Some(Groups { places: Places::Balanced(shape), fanout: shape.fanout }),
             Some(Groups { places: Places::Balanced(Shape { fanout: 4, height: 1 }), fanout: 9 }),
         ] {
-            let settings = hybrid::Settings { basics: basics.clone(), input, groups };
+            let settings = hybrid::Settings { params: params.clone(), input, groups };
             visitor.visit(&Hybrid::new(settings).unwrap());
         }
     }
-    visitor.visit(&SeqPt::new(basics.clone()).unwrap());
+    visitor.visit(&SeqPt::new(params.clone()).unwrap());
 }
 
 /// Adds up every path of an engine's tree, in exact fractions.
@@ -58,10 +58,10 @@ struct AddUp {
 }
 
 impl ForEngine for AddUp {
-    fn visit<R: Recipe>(&mut self, engine: &R) {
+    fn visit<R: TreeMechanism>(&mut self, engine: &R) {
         let (name, _) = engine.name_and_revision();
-        let epsilon = engine.basics().whole_epsilon();
-        let height = u128::from(engine.basics().height.get());
+        let epsilon = engine.params().whole_epsilon();
+        let height = u128::from(engine.params().height.get());
         // A window too short for the paper's allocation is refused from its slots alone, like a configuration.
         let level = match engine.level(self.n_slots) {
             Err(BudgetError::NothingLeft { .. }) => return,
@@ -80,7 +80,7 @@ impl ForEngine for AddUp {
             let shown: Ratio<u128> = share.fact().share.parse().unwrap();
             assert_eq!(shown * epsilon, share.epsilon(), "{name}: {}", share.fact().class);
         }
-        assert_eq!(engine.outlook(self.n_slots).shares.len(), level.shares().len());
+        assert_eq!(engine.forecast(self.n_slots).shares.len(), level.shares().len());
     }
 }
 
@@ -95,16 +95,16 @@ proptest! {
         fanout in 3_u32..12,
         depth in 0_u32..5,
     ) {
-        let basics = Basics {
+        let params = TreeParams {
             epsilon: MicroEpsilon::new(micro),
             height: NonZeroU32::new(height).unwrap(),
             // Thresholds cost nothing; they are tested elsewhere.
             threshold: Threshold::Fixed(1),
-            ..basics(n_stations)
+            ..params(n_stations)
         };
         let shape = Shape { fanout, height: depth };
         let mut add_up = AddUp { n_slots, n_added: 0 };
-        for_each(&basics, shape, &mut add_up);
+        for_each(&params, shape, &mut add_up);
         prop_assert!(add_up.n_added >= 12, "{} engines", add_up.n_added);
     }
 }
@@ -117,7 +117,7 @@ struct Threads<'a> {
 }
 
 impl ForEngine for Threads<'_> {
-    fn visit<R: Recipe>(&mut self, engine: &R) {
+    fn visit<R: TreeMechanism>(&mut self, engine: &R) {
         self.seen.push(release(engine, self.window, 7).rows().to_vec());
     }
 }
@@ -129,9 +129,9 @@ fn no_engine_shows_how_many_threads_it_had() {
     let window = sealed(&paths);
     let mut threads = Threads { window: &window, alone: None, seen: Vec::new() };
     for n in [1, 2, 7] {
-        let basics =
-            Basics { epsilon: MicroEpsilon::new(20_000_000), max_nodes: 200_000, ..basics(30) };
-        with_threads(n, || for_each(&basics, USUAL, &mut threads));
+        let params =
+            TreeParams { epsilon: MicroEpsilon::new(20_000_000), max_nodes: 200_000, ..params(30) };
+        with_threads(n, || for_each(&params, USUAL, &mut threads));
         let seen = std::mem::take(&mut threads.seen);
         match threads.alone.replace(seen) {
             None => {}
@@ -150,12 +150,12 @@ struct Endure {
 }
 
 impl ForEngine for Endure {
-    fn visit<R: Recipe>(&mut self, engine: &R) {
+    fn visit<R: TreeMechanism>(&mut self, engine: &R) {
         for window in &self.windows {
             let released = release(engine, window, 3);
             assert!(released.rows().iter().all(|row| row.count > 0));
             let nodes: usize = released.rows().iter().map(|row| row.path.len()).sum();
-            assert!(released.rows().len() as u64 <= engine.basics().max_nodes, "{nodes}");
+            assert!(released.rows().len() as u64 <= engine.params().max_nodes, "{nodes}");
             self.n_releases += 1;
         }
     }
@@ -178,14 +178,14 @@ fn bad_input_gives_a_release_like_any_other() {
                 (1, 1, Threshold::Fixed(1)),
             ] {
                 let mut endure = Endure { windows: bad_windows(), n_releases: 0 };
-                let basics = Basics {
+                let params = TreeParams {
                     epsilon: MicroEpsilon::new(micro),
                     height: NonZeroU32::new(height).unwrap(),
                     max_nodes,
                     threshold,
-                    ..basics(n_stations)
+                    ..params(n_stations)
                 };
-                for_each(&basics, USUAL, &mut endure);
+                for_each(&params, USUAL, &mut endure);
                 assert!(endure.n_releases >= 30, "{}", endure.n_releases);
             }
         }
@@ -195,7 +195,7 @@ fn bad_input_gives_a_release_like_any_other() {
 #[test]
 fn a_hundred_thousand_stations_are_walked_without_being_visited() {
     let mut endure = Endure { windows: bad_windows(), n_releases: 0 };
-    let basics = Basics { max_nodes: 20_000, ..basics(100_000) };
-    for_each(&basics, USUAL, &mut endure);
+    let params = TreeParams { max_nodes: 20_000, ..params(100_000) };
+    for_each(&params, USUAL, &mut endure);
     assert!(endure.n_releases >= 30);
 }

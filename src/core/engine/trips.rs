@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::Row;
 use rayon::slice::ParallelSliceMut;
 
-use crate::model::{Doublet, Input, StationIx};
+use crate::model::{Doublet, PathKind, StationIx};
 use crate::seal::SealedWindow;
 
 /// Different trajectories in lexicographic order of their numbers, each with how many cards have it.
@@ -32,11 +32,11 @@ impl fmt::Debug for Trips {
 
 impl Trips {
     /// Numbers the doublets of a window and puts equal trajectories together. Sequences lose their slots.
-    pub(crate) fn of(window: &SealedWindow, input: Input) -> Self {
+    pub(crate) fn of(window: &SealedWindow, input: PathKind) -> Self {
         let trajectories = window.trajectories();
         let plain = |doublet: &Doublet| match input {
-            Input::Doublets => *doublet,
-            Input::Sequences => Doublet { slot: 0, ..*doublet },
+            PathKind::Timed => *doublet,
+            PathKind::Untimed => Doublet { slot: 0, ..*doublet },
         };
         let (doublets, items) = numbered(trajectories.doublets().iter().map(plain));
         let bounds: Vec<(u32, u32)> = (0..trajectories.len())

@@ -13,15 +13,15 @@ mod chain;
 #[cfg(any(test, feature = "fixture"))]
 mod clerk;
 mod record;
-mod rehearsal;
+mod audit;
 
+pub use audit::{AuditLedger, AuditPermit};
 pub use book::{Book, Entry};
 pub(crate) use chain::{Chain, Pending, Step};
 pub use chain::{ChainFault, opening, read_book};
 #[cfg(any(test, feature = "fixture"))]
 pub use clerk::Clerk;
 pub use record::{Genesis, Record};
-pub use rehearsal::{AuditPermit, RehearsalLedger};
 
 use crate::model::{Calendar, Cost, Digest, Mac, MicroEpsilon, Window, WindowId};
 

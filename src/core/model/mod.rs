@@ -1,4 +1,4 @@
-//! Nouns that are safe outside the fence: stations, slots, taxonomies, windows, prices, digests.
+//! Nouns that are safe outside the trust boundary: stations, slots, taxonomies, windows, prices, digests.
 //!
 //! In → out: configuration and public files → values every room may hold.
 //! Promises: nothing here points at a person; every number with privacy meaning is an integer.
@@ -32,19 +32,20 @@ pub struct Doublet {
     pub slot: u32,
 }
 
-/// What an engine looks at: places with their times, or places alone.
+/// Whether paths carry times. The serialized names are the papers' words.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Input {
+pub enum PathKind {
     /// Station and slot.
-    Doublets,
+    #[serde(rename = "doublets")]
+    Timed,
     /// Station only.
-    Sequences,
+    #[serde(rename = "sequences")]
+    Untimed,
 }
 
 /// Whose fault an error is, and so what the program does about it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum ErrorKind {
     /// Bad input data: count it and go on.
     Input,
     /// Bad usage or configuration: exit 2 before anything starts.

@@ -7,7 +7,7 @@ use crate::ledger::Chain;
 use crate::model::{Calendar, Mac, StationIx, WindowId};
 use crate::passenger::Stamp;
 use crate::planted;
-use crate::seal::{Assembly, Packer, Parcel};
+use crate::seal::{GatheredWindows, Segment, SegmentCodec};
 
 /// The one partition of `segments`.
 pub(super) const SEGMENTS: i32 = 0;
@@ -15,10 +15,10 @@ pub(super) const SEGMENTS: i32 = 0;
 /// Windows on their way to their release.
 #[derive(Debug)]
 pub struct PendingWindows {
-    packer: Packer,
+    codec: SegmentCodec,
     calendar: Calendar,
     n_stations: u32,
-    assembly: Assembly,
+    gathered: GatheredWindows,
     first: WindowId,
     /// Next record to read.
     position: i64,
@@ -37,10 +37,10 @@ impl PendingWindows {
         done_through: Option<WindowId>,
     ) -> Self {
         Self {
-            packer: plan.packer.clone(),
+            codec: plan.codec.clone(),
             calendar: plan.calendar.clone(),
             n_stations: plan.n_stations,
-            assembly: Assembly::default(),
+            gathered: GatheredWindows::default(),
             first,
             position,
             done_through,
@@ -50,20 +50,21 @@ impl PendingWindows {
 
     /// Takes a record of `segments`; what a settled window still gets is dropped.
     pub(super) fn take(&mut self, offset: i64, payload: &[u8], chain: &Chain) -> Result<(), Error> {
-        let segment =
-            self.packer.open(payload).map_err(|error| Error::Segment { offset, error })?;
+        let segment = self.codec.open(payload).map_err(|error| Error::Segment { offset, error })?;
         self.check(offset, &segment)?;
         self.position = offset + 1;
-        let (Parcel::Taps { window, .. } | Parcel::Finished { window, .. }) = &segment;
+        let (Segment::Taps { window, .. } | Segment::Finished { window, .. }) = &segment;
         if self.done_through >= Some(*window) || chain.book().is_settled(*window) {
             return Ok(());
         }
-        self.assembly.take(segment, offset).map_err(|error| Error::Assembly { offset, error })
+        self.gathered
+            .take(segment, offset)
+            .map_err(|error| Error::GatheredWindows { offset, error })
     }
 
     /// An authentic record can still be wrong: then its writer was.
-    fn check(&self, offset: i64, segment: &Parcel) -> Result<(), Error> {
-        let (Parcel::Taps { window: id, .. } | Parcel::Finished { window: id, .. }) = segment;
+    fn check(&self, offset: i64, segment: &Segment) -> Result<(), Error> {
+        let (Segment::Taps { window: id, .. } | Segment::Finished { window: id, .. }) = segment;
         let wrong = |what: &str| Err(Error::WrongSegment { offset, what: what.to_owned() });
         if *id < self.first {
             return wrong("its window lies before the first window of this feed");
@@ -72,10 +73,10 @@ impl PendingWindows {
             return wrong("its window does not exist in this feed's calendar");
         };
         match segment {
-            Parcel::Finished { partition, n_partitions, .. } if partition >= n_partitions => {
+            Segment::Finished { partition, n_partitions, .. } if partition >= n_partitions => {
                 wrong("it marks a partition that its topic does not have")
             }
-            Parcel::Taps { stamps, .. } => {
+            Segment::Taps { stamps, .. } => {
                 let length = window.length_millis();
                 let is_wrong = |stamp: &Stamp| {
                     stamp.station >= StationIx(self.n_stations) || stamp.offset_millis >= length
@@ -85,7 +86,7 @@ impl PendingWindows {
                     false => Ok(()),
                 }
             }
-            Parcel::Finished { .. } => Ok(()),
+            Segment::Finished { .. } => Ok(()),
         }
     }
 
@@ -96,23 +97,23 @@ impl PendingWindows {
 
     /// The earliest window that every partition has finished.
     pub(super) fn complete(&self) -> Option<WindowId> {
-        self.assembly.complete()
+        self.gathered.complete()
     }
 
     /// Hands the taps of a complete window over; the window stays until it is done.
     pub(super) fn take_stamps(&mut self, window: WindowId) -> Vec<Stamp> {
-        self.assembly.take_stamps(window)
+        self.gathered.take_stamps(window)
     }
 
     /// Where reading must go on after a crash: nothing that an unsettled window needs lies before.
     pub(super) fn position(&self, n_records: u64, head: Mac) -> Position {
-        self.position_at(self.assembly.earliest_needed(), n_records, head, self.done_through)
+        self.position_at(self.gathered.earliest_needed(), n_records, head, self.done_through)
     }
 
     /// The same, once this window is done.
     pub(super) fn position_after(&self, window: WindowId, n_records: u64, head: Mac) -> Position {
         let done_through = self.done_through.max(Some(window));
-        let needed = self.assembly.earliest_needed_without(window);
+        let needed = self.gathered.earliest_needed_without(window);
         self.position_at(needed, n_records, head, done_through)
     }
 
@@ -133,7 +134,7 @@ impl PendingWindows {
 
     /// A window is released or withheld, and the position after it committed.
     pub(super) fn done(&mut self, window: WindowId, committed: Option<i64>) {
-        self.assembly.settle(window);
+        self.gathered.settle(window);
         self.done_through = self.done_through.max(Some(window));
         self.delete_before = self.delete_before.max(committed);
     }
@@ -150,21 +151,21 @@ impl PendingWindows {
 
     /// Windows on their way: how many partitions have finished each, of how many.
     pub fn gathered(&self) -> impl Iterator<Item = (WindowId, u32, u32)> {
-        self.assembly.gathered()
+        self.gathered.gathered()
     }
 
     /// How many windows are on their way.
     pub fn n_windows(&self) -> usize {
-        self.assembly.n_windows()
+        self.gathered.n_windows()
     }
 
     /// How many taps they hold.
     pub fn n_taps(&self) -> usize {
-        self.assembly.n_taps()
+        self.gathered.n_taps()
     }
 
     /// What they take in memory.
     pub fn n_bytes(&self) -> usize {
-        self.assembly.n_bytes()
+        self.gathered.n_bytes()
     }
 }

@@ -5,7 +5,7 @@
 
 use super::Error;
 use crate::model::{Mac, WindowId};
-use crate::seal::Remembered;
+use crate::seal::IngestMetadata;
 
 /// The form that this version writes and reads.
 const FORM: &str = "tapveil1";
@@ -70,8 +70,8 @@ pub(super) fn read_release(partition: i32, text: &str) -> Result<Option<ReleaseM
 }
 
 /// What a commit of the ingest group remembers of a partition.
-pub(super) fn read_ingest(partition: i32, text: &str) -> Result<Option<Remembered>, Error> {
-    read(partition, text, Remembered::from_text)
+pub(super) fn read_ingest(partition: i32, text: &str) -> Result<Option<IngestMetadata>, Error> {
+    read(partition, text, IngestMetadata::from_text)
 }
 
 #[cfg(test)]

@@ -29,8 +29,8 @@ use std::fmt;
 
 use crate::engine;
 use crate::ledger::ChainFault;
-use crate::model::Kind;
-use crate::seal::{AssemblyError, ParcelError};
+use crate::model::ErrorKind;
+use crate::seal::{GatherError, SegmentError};
 
 /// Why a worker leaves.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -54,7 +54,7 @@ pub enum Error {
         /// Its offset.
         offset: i64,
         /// What is wrong.
-        error: ParcelError,
+        error: SegmentError,
     },
     /// A record of `segments` that no correct worker writes.
     #[error(
@@ -69,11 +69,11 @@ pub enum Error {
     },
     /// Segments that do not fit together.
     #[error("record {offset}: {error}; nothing is released")]
-    Assembly {
+    GatheredWindows {
         /// The offset of the second of the two.
         offset: i64,
         /// What is wrong.
-        error: AssemblyError,
+        error: GatherError,
     },
     /// A ledger record is not what was written, or does not follow.
     #[error("{0}")]
@@ -158,30 +158,30 @@ impl Error {
     }
 
     /// Whose fault it is.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Segment { .. }
             | Self::PositionsExpired
             | Self::ForeignMetadata { .. }
             | Self::OtherFeed { .. }
             | Self::NoFirstWindow
-            | Self::Ledger(ChainFault::OtherSecret) => Kind::Config,
-            Self::NoLowOffset(_) | Self::NoPartitions => Kind::External,
+            | Self::Ledger(ChainFault::OtherSecret) => ErrorKind::Config,
+            Self::NoLowOffset(_) | Self::NoPartitions => ErrorKind::External,
             Self::Engine(error) => error.kind(),
             Self::WrongSegment { .. }
-            | Self::Assembly { .. }
+            | Self::GatheredWindows { .. }
             | Self::Ledger(ChainFault::Broken { .. })
             | Self::LedgerShortened { .. }
             | Self::Render(_)
             | Self::Changed { .. }
-            | Self::OutOfTurn { .. } => Kind::Broken,
+            | Self::OutOfTurn { .. } => ErrorKind::Broken,
         }
     }
 
     /// Whether a release did not stand its own check.
     pub fn is_failed_check(&self) -> bool {
         matches!(self, Self::Engine(_) | Self::Render(_) | Self::Changed { .. })
-            && self.kind() == Kind::Broken
+            && self.kind() == ErrorKind::Broken
     }
 }
 

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::model::{Counts, Reject, WindowId};
-use crate::seal::{Closing, Intake, Judged, PartitionSeals, Remembered, Rules};
+use crate::seal::{Closing, IngestMetadata, Judged, PartitionSeals, PartitionState, Rules};
 use crate::window::Arrival;
 
 /// A record that was read, decoded and judged by itself.
@@ -20,7 +20,7 @@ pub struct PolledRecord {
 /// One partition that is ours.
 #[derive(Debug)]
 pub struct Partition {
-    pub(super) intake: Intake,
+    pub(super) state: PartitionState,
     /// Next record to read.
     pub(super) position: i64,
     /// Where the last commit stands.
@@ -34,10 +34,10 @@ pub struct Partition {
 
 impl Partition {
     /// Goes on at a position, with what the commit there remembers.
-    pub(super) fn new(rules: &Rules, position: i64, memory: Remembered) -> Self {
+    pub(super) fn new(rules: &Rules, position: i64, memory: IngestMetadata) -> Self {
         let seals = PartitionSeals::through(memory.sealed_through);
         Self {
-            intake: Intake::new(rules, seals, memory.greatest_event),
+            state: PartitionState::new(rules, seals, memory.greatest_event),
             position,
             committed: position,
             rejects: Vec::new(),
@@ -59,7 +59,7 @@ impl Partition {
 
     /// The greatest event time read.
     pub fn greatest_event(&self) -> Option<Timestamp> {
-        self.intake.greatest_event()
+        self.state.greatest_event()
     }
 
     /// Records that were read and are not committed.
@@ -77,7 +77,7 @@ impl Partition {
         if let Arrival::Stamped(at) = record.judged.arrival {
             self.arrived_secs = Some(at.as_second());
         }
-        match self.intake.take(closing, &record.judged) {
+        match self.state.take(closing, &record.judged) {
             Ok(()) => self.counts.taps += 1,
             Err(reason) => {
                 let is_old = || record.judged.progress.is_some_and(|event| event < stale_before);
@@ -92,7 +92,7 @@ impl Partition {
 
     /// What was sent is committed, sealed up to this window. Gives what it counted, and the stale taps among it.
     pub(super) fn committed(&mut self, sealed: Option<WindowId>) -> (Counts, u64) {
-        self.intake.committed(sealed);
+        self.state.committed(sealed);
         self.committed = self.position;
         self.rejects.clear();
         (std::mem::take(&mut self.counts), std::mem::take(&mut self.n_stale))

@@ -11,7 +11,7 @@ use crate::engine::fixture::Echo;
 use crate::ledger::{self, Genesis, Repeat, opening};
 use crate::model::{Calendar, Digest, MicroEpsilon, StationIx, Window, WindowId};
 use crate::passenger::{CardKey, Stamp};
-use crate::seal::{Closing, Judged, Packer, Rules};
+use crate::seal::{Closing, Judged, Rules, SegmentCodec};
 use crate::secret::Secret;
 use crate::window::{Arrival, Gate};
 
@@ -45,8 +45,8 @@ fn window() -> Window {
     calendar().window_at("2015-11-10T12:00:00Z".parse().unwrap()).unwrap()
 }
 
-fn packer() -> Packer {
-    Packer::new(secret(), "feed".to_owned(), Digest::of(b"layout"))
+fn codec() -> SegmentCodec {
+    SegmentCodec::new(secret(), "feed".to_owned(), Digest::of(b"layout"))
 }
 
 fn plan() -> ReleasePlan<Rows> {
@@ -64,7 +64,7 @@ fn plan() -> ReleasePlan<Rows> {
             repeat: Repeat::Refuse,
         },
         n_stations: 2,
-        packer: packer(),
+        codec: codec(),
         last: None,
         first: Some(window().id()),
         not_before_secs: None,
@@ -146,7 +146,7 @@ fn a_ledger_of_another_feed_or_secret_is_refused() {
     let lines = vec![opening(&foreign, Genesis::new(now()))];
     let error = worker.step(ReleaseEvent::LedgerRead(lines)).err().unwrap();
     assert!(matches!(error, Error::Ledger(ledger::ChainFault::OtherSecret)), "{error}");
-    assert_eq!(error.kind(), Kind::Config);
+    assert_eq!(error.kind(), ErrorKind::Config);
 }
 
 /// Takes over an empty ledger on segments; gives the worker once it is active.
@@ -174,20 +174,20 @@ fn segments_that_no_correct_worker_writes_are_named_with_their_offset() {
     let id = window().id();
     let early = WindowId::new(id.number() - 1);
     let wrong = [
-        packer().finished(early, 0, 1, &[1; 24]),
-        packer().finished(id, 2, 2, &[2; 24]),
-        packer().finished(WindowId::new(i64::MAX), 0, 1, &[3; 24]),
-        packer().taps(id, 0, &stamps(2), &[4; 24]),
-        packer().taps(id, 0, &[Stamp { offset_millis: 86_400_000, ..stamps(0)[0] }], &[5; 24]),
+        codec().finished(early, 0, 1, &[1; 24]),
+        codec().finished(id, 2, 2, &[2; 24]),
+        codec().finished(WindowId::new(i64::MAX), 0, 1, &[3; 24]),
+        codec().taps(id, 0, &stamps(2), &[4; 24]),
+        codec().taps(id, 0, &[Stamp { offset_millis: 86_400_000, ..stamps(0)[0] }], &[5; 24]),
     ];
     for (offset, payload) in (0..).zip(wrong) {
         let error = polled(&mut active(), offset, payload).unwrap_err();
         assert!(matches!(error, Error::WrongSegment { offset: at, .. } if at == offset), "{error}");
-        assert_eq!(error.kind(), Kind::Broken);
+        assert_eq!(error.kind(), ErrorKind::Broken);
     }
     let error = polled(&mut active(), 9, b"short".to_vec()).unwrap_err();
     assert!(matches!(error, Error::Segment { offset: 9, .. }), "{error}");
-    polled(&mut active(), 3, packer().finished(id, 0, 1, &[6; 24])).unwrap();
+    polled(&mut active(), 3, codec().finished(id, 0, 1, &[6; 24])).unwrap();
 }
 
 /// A transaction that was aborted is tried again, the same, once the group has been heard; one whose end nobody knows makes
@@ -195,8 +195,8 @@ fn segments_that_no_correct_worker_writes_are_named_with_their_offset() {
 #[test]
 fn an_aborted_reservation_is_the_same_again_and_an_unknown_end_leaves() {
     let mut worker = active();
-    polled(&mut worker, 3, packer().taps(window().id(), 0, &stamps(0), &[1; 24])).unwrap();
-    polled(&mut worker, 4, packer().finished(window().id(), 0, 1, &[2; 24])).unwrap();
+    polled(&mut worker, 3, codec().taps(window().id(), 0, &stamps(0), &[1; 24])).unwrap();
+    polled(&mut worker, 4, codec().finished(window().id(), 0, 1, &[2; 24])).unwrap();
     let wanted = worker.step(ReleaseEvent::Tick(now())).unwrap();
     let Some(ReleaseEffect::Freeze(job)) = wanted.into_iter().next() else {
         panic!("frozen first")
@@ -242,7 +242,7 @@ fn ingest() -> Ingest {
     };
     let plan = IngestPlan {
         rules,
-        packer: packer(),
+        codec: codec(),
         taps_topic: "taps".to_owned(),
         settled_through: None,
         flush: grace,
@@ -285,7 +285,7 @@ fn positions_that_are_gone_after_a_release_are_the_operators_to_decide() {
         IngestEvent::PositionsRead { committed: [(0, foreign)].into(), lows: [(0, 0)].into() };
     let error = worker.step(event, &mut || [0; 24]).err().unwrap();
     assert!(matches!(error, Error::ForeignMetadata { partition: 0, .. }), "{error}");
-    assert_eq!(error.kind(), Kind::Config);
+    assert_eq!(error.kind(), ErrorKind::Config);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::engine::{self, Engine, Release};
 use crate::ledger::{self, Before, Permit, Request};
 use crate::model::{Calendar, Digest, Window};
 use crate::passenger::Stamp;
-use crate::seal::{Packer, SealedWindow};
+use crate::seal::{SealedWindow, SegmentCodec};
 use crate::secret::Secret;
 
 /// Turns a release into what leaves. Pure: the same release gives the same bytes. Done once a release.
@@ -42,7 +42,7 @@ pub struct ReleasePlan<R> {
     /// How many stations there are.
     pub n_stations: u32,
     /// Opens segments.
-    pub packer: Packer,
+    pub codec: SegmentCodec,
     /// The last window of a range; the worker is done with it.
     pub last: Option<crate::model::WindowId>,
     /// The first window of a new feed, if the configuration names it; else the first whole one after now.
@@ -122,9 +122,9 @@ impl FreezeJob {
 
     /// Does it.
     pub fn run(self) -> Result<SealedWindow, engine::Error> {
-        self.engine.fits(&self.window)?;
+        self.engine.check_window(&self.window)?;
         let sealed = SealedWindow::freeze(self.window, self.stamps, self.max_length, &self.secret);
-        self.engine.admits(&sealed)?;
+        self.engine.check_work(&sealed)?;
         Ok(sealed)
     }
 }
@@ -179,7 +179,7 @@ impl<R: Render> MakeJob<R> {
 
     /// The engine's name.
     pub fn engine(&self) -> &'static str {
-        self.plan.engine.facts().name
+        self.plan.engine.describe().name
     }
 
     /// Does it: noise, then the release as it leaves.

@@ -39,14 +39,14 @@ pub enum Finished {
 
 /// Closing by arrival, for one partition.
 #[derive(Clone, Debug)]
-pub struct Arrival {
+pub struct ArrivalProgress {
     grace: SignedDuration,
     clock_margin: SignedDuration,
     /// Everything that arrived before this has been read.
     read_past: Option<Timestamp>,
 }
 
-impl Arrival {
+impl ArrivalProgress {
     /// A partition of which nothing has been read.
     pub fn new(grace: SignedDuration, clock_margin: SignedDuration) -> Self {
         Self { grace, clock_margin, read_past: None }

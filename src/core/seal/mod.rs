@@ -6,16 +6,16 @@
 //! Refuses: nothing; what may not enter was rejected in `window`.
 //! Why: `src/core/window/PROOF.md`.
 
-mod assembly;
+mod gathered;
 mod close;
-mod intake;
+mod partition;
 mod packed;
 mod segment;
 
-pub use assembly::{Assembly, AssemblyError};
-pub use close::{Arrival, Closing, Finished, PartitionSeals, Watermark};
-pub use intake::{Intake, Judged, Remembered, Rules, Sealing};
-pub use segment::{Nonce, Packer, Parcel, ParcelError};
+pub use close::{ArrivalProgress, Closing, Finished, PartitionSeals, Watermark};
+pub use gathered::{GatherError, GatheredWindows};
+pub use partition::{IngestMetadata, Judged, PartitionState, Rules, Sealing};
+pub use segment::{Nonce, Segment, SegmentCodec, SegmentError};
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -75,7 +75,7 @@ impl SealedWindow {
         self.n_duplicates
     }
 
-    /// The trajectories; inside the fence.
+    /// The trajectories; Behind the trust boundary.
     pub(crate) fn trajectories(&self) -> &Trajectories {
         &self.trajectories
     }

@@ -6,7 +6,7 @@ use std::fmt;
 use crate::model::StationIx;
 use crate::passenger::{CardKey, Stamp};
 
-/// Some taps of one window, packed. Inside the fence.
+/// Some taps of one window, packed. Behind the trust boundary.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct PackedTaps {
     bytes: Box<[u8]>,
@@ -22,7 +22,7 @@ impl PackedTaps {
             for half in taps[0].card.halves() {
                 bytes.extend_from_slice(&half.to_le_bytes());
             }
-            put(&mut bytes, u32::try_from(taps.len()).expect("fewer taps in a parcel than 2^32"));
+            put(&mut bytes, u32::try_from(taps.len()).expect("fewer taps in a segment than 2^32"));
             let mut before = 0;
             for tap in taps {
                 put(&mut bytes, tap.offset_millis - before);

@@ -1,8 +1,8 @@
 //! The wire form of what is sealed: the one file that uses bincode (decision 0003).
 //!
 //! The form is fixed: little-endian integers of fixed width, a version in front. The canonical batch is written
-//! for its MAC only. A *parcel* travels through the topic `segments`: a part of a window's taps, or the marker that a
-//! partition has finished a window. Parcels hold trajectories, so they are encrypted with a key of their window;
+//! for its MAC only. A *segment* travels through the topic `segments`: a part of a window's taps, or the marker that a
+//! partition has finished a window. Segments hold trajectories, so they are encrypted with a key of their window;
 //! who reads the topic learns how much there is of which window, and nothing else.
 
 use std::fmt;
@@ -16,7 +16,7 @@ use crate::model::{Digest, Mac, StationIx, Window, WindowId};
 use crate::passenger::{CardKey, Stamp, Trajectories};
 use crate::secret::Secret;
 
-/// Changes with the forms below; an old batch then has another MAC, and an old parcel is refused.
+/// Changes with the forms below; an old batch then has another MAC, and an old segment is refused.
 const VERSION: u16 = 1;
 
 const FORM: Configuration<LittleEndian, Fixint> =
@@ -45,26 +45,26 @@ fn put(out: &mut impl Write, value: impl bincode::Encode) {
     bincode::encode_into_std_write(value, out, FORM).expect("writing to memory cannot fail");
 }
 
-/// What the first bytes of every parcel are.
+/// What the first bytes of every segment are.
 const MAGIC: &[u8; 4] = b"tvp1";
 const NONCE_BYTES: usize = 24;
 const HEADER_BYTES: usize = MAGIC.len() + size_of::<i64>() + NONCE_BYTES;
-/// Taps in one parcel: 24 bytes each, so that a parcel stays below half of a broker's usual limit of 1 MiB.
+/// Taps in one segment: 24 bytes each, so that a segment stays below half of a broker's usual limit of 1 MiB.
 const TAPS_MAX: usize = 20_000;
 
-/// A random number that is used once. Two parcels of one window must never share one.
+/// A random number that is used once. Two segments of one window must never share one.
 pub type Nonce = [u8; NONCE_BYTES];
 
 /// What travels from ingest to release.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Parcel {
+pub enum Segment {
     /// Some taps of a window.
     Taps {
         /// The window.
         window: WindowId,
         /// The partition of `taps` they came from.
         partition: u32,
-        /// The taps; inside the fence.
+        /// The taps; Behind the trust boundary.
         stamps: Vec<Stamp>,
     },
     /// A partition has finished a window; nothing more of it will come.
@@ -78,7 +78,7 @@ pub enum Parcel {
     },
 }
 
-impl fmt::Debug for Parcel {
+impl fmt::Debug for Segment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Taps { window, partition, .. } => write!(f, "Taps({window:?}, {partition}, ***)"),
@@ -89,12 +89,12 @@ impl fmt::Debug for Parcel {
     }
 }
 
-/// Why a parcel cannot be opened. Each stops the work: a lost parcel is lost taps.
+/// Why a segment cannot be opened. Each stops the work: a lost segment is lost taps.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum ParcelError {
+pub enum SegmentError {
     /// Not one of ours.
-    #[error("it is not a parcel of this version of tapveil")]
-    NotAParcel,
+    #[error("it is not a segment of this version of tapveil")]
+    NotASegment,
     /// Does not decrypt.
     #[error(
         "it was sealed with another secret than secret.file, or was changed; bring the right secret back"
@@ -103,7 +103,7 @@ pub enum ParcelError {
     /// Of another feed.
     #[error("it belongs to the feed {found:?}, not to feed.id = {expected:?}")]
     OtherFeed {
-        /// The feed in the parcel.
+        /// The feed in the segment.
         found: String,
         /// Ours.
         expected: String,
@@ -115,34 +115,34 @@ pub enum ParcelError {
     OtherLayout,
 }
 
-/// Packs and opens the parcels of one feed.
+/// Packs and opens the segments of one feed.
 #[derive(Clone, Debug)]
-pub struct Packer {
+pub struct SegmentCodec {
     secret: Secret,
     feed: String,
-    /// Digest of what the numbers in a parcel refer to: the station list and the calendar.
+    /// Digest of what the numbers in a segment refer to: the station list and the calendar.
     layout: Digest,
 }
 
 type Contents = (u16, String, [u8; 32], u32, u32, Vec<u8>);
 
-impl Packer {
+impl SegmentCodec {
     /// For this feed, whose stations and windows have this digest.
     pub fn new(secret: Secret, feed: String, layout: Digest) -> Self {
         Self { secret, feed, layout }
     }
 
-    /// Taps in parts that each fit one parcel.
+    /// Taps in parts that each fit one segment.
     pub fn parts(stamps: &[Stamp]) -> impl Iterator<Item = &[Stamp]> {
         stamps.chunks(TAPS_MAX)
     }
 
-    /// A parcel of one part of a window's taps.
+    /// A segment of one part of a window's taps.
     ///
     /// # Panics
     /// If there are more than fit: see [`Self::parts`].
     pub fn taps(&self, window: WindowId, partition: u32, part: &[Stamp], nonce: &Nonce) -> Vec<u8> {
-        assert!(part.len() <= TAPS_MAX, "S-6: a parcel stays below the broker's limit");
+        assert!(part.len() <= TAPS_MAX, "S-6: a segment stays below the broker's limit");
         let mut plain = Vec::with_capacity(24 * part.len());
         for stamp in part {
             put(&mut plain, (stamp.card.halves(), stamp.offset_millis, stamp.station.0));
@@ -177,59 +177,59 @@ impl Packer {
             (VERSION, self.feed.clone(), *self.layout.bytes(), partition, count, packed);
         let contents =
             bincode::encode_to_vec(contents, FORM).expect("writing to memory cannot fail");
-        let mut parcel = Vec::with_capacity(HEADER_BYTES + contents.len() + 16);
-        parcel.extend_from_slice(MAGIC);
-        parcel.extend_from_slice(&window.number().to_le_bytes());
-        let cipher = XChaCha20Poly1305::new(&self.secret.parcel_key(window).into());
-        let payload = Payload { msg: &contents, aad: &parcel };
+        let mut segment = Vec::with_capacity(HEADER_BYTES + contents.len() + 16);
+        segment.extend_from_slice(MAGIC);
+        segment.extend_from_slice(&window.number().to_le_bytes());
+        let cipher = XChaCha20Poly1305::new(&self.secret.segment_key(window).into());
+        let payload = Payload { msg: &contents, aad: &segment };
         let sealed = cipher.encrypt(&XNonce::from(*nonce), payload);
         let sealed = sealed.expect("only messages beyond 256 GiB cannot be encrypted");
-        parcel.extend_from_slice(nonce);
-        parcel.extend_from_slice(&sealed);
-        parcel
+        segment.extend_from_slice(nonce);
+        segment.extend_from_slice(&sealed);
+        segment
     }
 
-    /// Opens a parcel and checks that it is ours.
-    pub fn open(&self, bytes: &[u8]) -> Result<Parcel, ParcelError> {
+    /// Opens a segment and checks that it is ours.
+    pub fn open(&self, bytes: &[u8]) -> Result<Segment, SegmentError> {
         let (header, sealed) =
-            bytes.split_at_checked(HEADER_BYTES).ok_or(ParcelError::NotAParcel)?;
+            bytes.split_at_checked(HEADER_BYTES).ok_or(SegmentError::NotASegment)?;
         let (public, nonce) = header.split_at(HEADER_BYTES - NONCE_BYTES);
         let nonce: Nonce = nonce.try_into().expect("split off with this length");
         let (magic, number) = public.split_at(MAGIC.len());
         if magic != MAGIC {
-            return Err(ParcelError::NotAParcel);
+            return Err(SegmentError::NotASegment);
         }
         let window = WindowId::new(i64::from_le_bytes(number.try_into().expect("eight bytes")));
-        let cipher = XChaCha20Poly1305::new(&self.secret.parcel_key(window).into());
+        let cipher = XChaCha20Poly1305::new(&self.secret.segment_key(window).into());
         let contents = cipher
             .decrypt(&XNonce::from(nonce), Payload { msg: sealed, aad: public })
-            .map_err(|_| ParcelError::OtherSecret)?;
+            .map_err(|_| SegmentError::OtherSecret)?;
         let ((version, feed, layout, partition, n_partitions, packed), _): (Contents, usize) =
-            bincode::decode_from_slice(&contents, FORM).map_err(|_| ParcelError::NotAParcel)?;
+            bincode::decode_from_slice(&contents, FORM).map_err(|_| SegmentError::NotASegment)?;
         if version != VERSION {
-            return Err(ParcelError::NotAParcel);
+            return Err(SegmentError::NotASegment);
         }
         if feed != self.feed {
-            return Err(ParcelError::OtherFeed { found: feed, expected: self.feed.clone() });
+            return Err(SegmentError::OtherFeed { found: feed, expected: self.feed.clone() });
         }
         if layout != *self.layout.bytes() {
-            return Err(ParcelError::OtherLayout);
+            return Err(SegmentError::OtherLayout);
         }
         if n_partitions > 0 {
-            return Ok(Parcel::Finished { window, partition, n_partitions });
+            return Ok(Segment::Finished { window, partition, n_partitions });
         }
         let plain = snap::raw::Decoder::new()
             .decompress_vec(&packed)
-            .map_err(|_| ParcelError::NotAParcel)?;
-        Ok(Parcel::Taps { window, partition, stamps: stamps(&plain)? })
+            .map_err(|_| SegmentError::NotASegment)?;
+        Ok(Segment::Taps { window, partition, stamps: stamps(&plain)? })
     }
 }
 
-fn stamps(mut plain: &[u8]) -> Result<Vec<Stamp>, ParcelError> {
+fn stamps(mut plain: &[u8]) -> Result<Vec<Stamp>, SegmentError> {
     let mut stamps = Vec::with_capacity(plain.len() / 24);
     while !plain.is_empty() {
         let ((halves, offset_millis, station), used): (([u64; 2], u32, u32), usize) =
-            bincode::decode_from_slice(plain, FORM).map_err(|_| ParcelError::NotAParcel)?;
+            bincode::decode_from_slice(plain, FORM).map_err(|_| SegmentError::NotASegment)?;
         let card = CardKey::from_halves(halves);
         stamps.push(Stamp { card, offset_millis, station: StationIx(station) });
         plain = &plain[used..];

@@ -190,7 +190,7 @@ mod closing {
     fn a_record_after_deadline_and_margin_finishes_a_window() {
         let window = day(7);
         let deadline = after_end(&window, hours(2) + margin());
-        let mut partition = Arrival::new(hours(2), margin());
+        let mut partition = ArrivalProgress::new(hours(2), margin());
         partition.read(after_end(&window, hours(2)));
         assert_eq!(partition.finished(&window), Finished::NotYet, "clocks may differ");
         partition.read(deadline);
@@ -205,7 +205,7 @@ mod closing {
     #[test]
     fn a_silent_partition_finishes_only_at_an_end_that_was_fetched_late_enough() {
         let window = day(7);
-        let mut silent = Arrival::new(hours(2), margin());
+        let mut silent = ArrivalProgress::new(hours(2), margin());
         assert_eq!(silent.finished(&window), Finished::NotYet, "nothing is known of it");
         silent.reached_end(after_end(&window, hours(1)));
         assert_eq!(silent.finished(&window), Finished::NotYet, "records may still come in time");
@@ -215,7 +215,7 @@ mod closing {
 
     #[test]
     fn a_grace_longer_than_a_window_keeps_several_open() {
-        let mut partition = Arrival::new(hours(48), margin());
+        let mut partition = ArrivalProgress::new(hours(48), margin());
         partition.read(after_end(&day(9), hours(1)));
         let finished = [6, 7, 8, 9].map(|number| partition.finished(&day(number)));
         assert_eq!(
@@ -258,7 +258,7 @@ mod closing {
     fn a_day_of_25_hours_closes_by_its_own_end() {
         let noon: Timestamp = "2024-11-03T17:00:00Z".parse().unwrap();
         let window = calendar("America/Toronto").window_at(noon).unwrap();
-        let mut partition = Arrival::new(hours(0), hours(0));
+        let mut partition = ArrivalProgress::new(hours(0), hours(0));
         partition.read(window.start().checked_add(hours(25)).unwrap());
         assert_eq!(partition.finished(&window), Finished::NotYet);
         partition.read(after_end(&window, SignedDuration::from_millis(1)));

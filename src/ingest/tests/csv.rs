@@ -46,7 +46,7 @@ fn a_header_without_a_column_names_it() {
     let Error::Header { missing, found, .. } = &error else { panic!("{error}") };
     assert_eq!((missing.as_str(), found.as_str()), ("station, time", "card,stop,when"));
     assert!(error.to_string().contains("feed.fields"), "{error}");
-    assert_eq!(error.kind(), Kind::Config);
+    assert_eq!(error.kind(), ErrorKind::Config);
     let taps_only = put(b"c,A,2015-11-09T07:00:00Z\n");
     let error = try_read(taps_only.path(), Format::Csv, 1).unwrap_err();
     assert!(error.to_string().contains("card, station, time"), "no header at all: {error}");

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::engine::fixture;
 use crate::ledger::{Before, Clerk, Outcome, Refusal, Repeat, Request, Reservation, Settings};
-use crate::model::{Calendar, Digest, Kind, Mac, MicroEpsilon, Window, WindowId};
+use crate::model::{Calendar, Digest, ErrorKind, Mac, MicroEpsilon, Window, WindowId};
 use crate::protocol::OutRecord;
 use crate::secret::Secret;
 
@@ -191,7 +191,7 @@ fn a_missing_ledger_is_never_made_anew() {
     let path = dir.path().join("ledger");
     let error = open_at(&path).err().unwrap();
     assert!(matches!(error, Error::Missing { .. }), "{error}");
-    assert_eq!(error.kind(), Kind::Config);
+    assert_eq!(error.kind(), ErrorKind::Config);
     assert!(matches!(Journal::inspect(&path, &key(1)), Err(Error::Missing { .. })));
     assert!(!path.exists());
 }
@@ -202,7 +202,7 @@ fn nobody_opens_a_ledger_that_is_in_use() {
     let journal = open_at(&path).unwrap();
     let error = open_at(&path).err().unwrap();
     assert!(matches!(error, Error::Busy { .. }), "{error}");
-    assert_eq!(error.kind(), Kind::External);
+    assert_eq!(error.kind(), ErrorKind::External);
     assert!(Journal::inspect(&path, &key(1)).is_ok(), "looking is allowed");
     drop(journal);
     assert!(open_at(&path).is_ok());
@@ -338,7 +338,7 @@ fn settling_with_another_digest_or_without_a_reservation_is_broken() {
     let first = journal.book().entries()[0].reservation.clone();
     let error = journal.settle(&first, &Digest::of(b"other rows")).unwrap_err();
     assert!(matches!(error, Error::Broken { sequence: 1, .. }), "{error}");
-    assert_eq!(error.kind(), Kind::Broken);
+    assert_eq!(error.kind(), ErrorKind::Broken);
     let unknown = Reservation { sequence: 99, ..first.clone() };
     assert!(matches!(journal.settle(&unknown, &Digest::of(b"")), Err(Error::Broken { .. })));
     let foreign = Reservation { batch: Mac::from_bytes([9; 32]), ..first };
@@ -383,7 +383,7 @@ fn a_full_disk_leaves_no_half_record() {
         .find_map(|number| journal.reserve(&request(number, 1)).err().map(|e| (number - 1, e)))
         .unwrap();
     assert!(matches!(error, Error::Io { .. }), "{error}");
-    assert_eq!(error.kind(), Kind::External);
+    assert_eq!(error.kind(), ErrorKind::External);
     assert!(booked > 3, "some records fit");
     drop(journal);
     let journal = open_at(&path).unwrap();
@@ -396,5 +396,5 @@ fn another_secret_is_refused() {
     let (_dir, path) = with_two_days();
     let error = Booking::open(&path, &key(2)).err().unwrap();
     assert!(matches!(error, Error::OtherSecret { .. }), "{error}");
-    assert_eq!(error.kind(), Kind::Config);
+    assert_eq!(error.kind(), ErrorKind::Config);
 }

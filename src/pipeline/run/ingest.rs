@@ -171,7 +171,7 @@ impl<'a> Worker<'a> {
                 metrics.partition_gone(*partition);
                 metrics.replayed(*n_replayed);
             }
-            IngestNote::MostTapsLate => (self.service.hear)(&Event::MostTapsLate),
+            IngestNote::MostTapsLate => (self.service.on_event)(&Event::MostTapsLate),
         }
     }
 
@@ -241,11 +241,11 @@ impl<'a> Worker<'a> {
     /// Passes on what the client says of itself, and how far each partition is.
     fn show(&self) {
         let events = self.machine.partitions().map(|(_, partition)| partition.greatest_event());
-        self.service.panel.watermark(events.max().flatten());
-        let Some(news) = self.group.news() else { return };
-        self.service.metrics.kafka("ingest", &news.numbers);
+        self.service.status.watermark(events.max().flatten());
+        let Some(status) = self.group.status() else { return };
+        self.service.metrics.kafka("ingest", &status.numbers);
         for (number, partition) in self.machine.partitions() {
-            let Some(end) = news.ends.get(&number) else { continue };
+            let Some(end) = status.ends.get(&number) else { continue };
             let lag = (end - partition.position()).max(0);
             self.service.metrics.partition(number, lag, partition.arrived_secs());
         }

@@ -1,7 +1,7 @@
 //! The service: ingest and release on a real Kafka, exactly once.
 //!
 //! In → out: taps from a topic → releases on a topic and as files, each window once.
-//! Promises: R-4 a tap is in exactly one committed parcel; R-5 a window's price is booked before its noise is drawn and its
+//! Promises: R-4 a tap is in exactly one committed segment; R-5 a window's price is booked before its noise is drawn and its
 //!   release, its settlement and the positions appear together; R-6 a worker that was replaced changes nothing.
 //! Refuses: topics, ledgers and positions that would lose a tap or forget a payment.
 //! Why: publishing a window twice with different noise spends its budget twice, whoever reads it.
@@ -24,7 +24,7 @@ use crate::clock::Clock;
 use crate::config::Settings;
 use crate::kafka;
 use crate::ledger::{self, Book, read_book};
-use crate::metrics::{Health, Metrics, Panel};
+use crate::metrics::{Health, Metrics, Status};
 use crate::model::WindowId;
 use crate::protocol::{IngestPlan, Why};
 use crate::seal::{Closing, Rules};
@@ -33,9 +33,9 @@ use crate::window::Gate;
 /// What a process does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// Taps to parcels.
+    /// Taps to segments.
     Ingest,
-    /// Parcels to releases.
+    /// Segments to releases.
     Release,
     /// Both.
     All,
@@ -101,9 +101,9 @@ pub struct Service<'a> {
     /// How it goes.
     pub health: &'a Health,
     /// What the console shows.
-    pub panel: &'a Panel,
+    pub status: &'a Status,
     /// Hears what happens; never a passenger.
-    pub hear: &'a (dyn Fn(&Event) + Sync),
+    pub on_event: &'a (dyn Fn(&Event) + Sync),
 }
 
 impl Service<'_> {
@@ -123,7 +123,7 @@ impl Service<'_> {
 
 /// Runs until it is stopped or cannot go on. A worker that was replaced joins again.
 pub fn run(service: &Service<'_>, stop: &Stop) -> Result<(), Error> {
-    let mut say = |text: &str| (service.hear)(&Event::WaitingForBroker(text.to_owned()));
+    let mut say = |text: &str| (service.on_event)(&Event::WaitingForBroker(text.to_owned()));
     if !kafka::connect(service.kafka, &mut say, &|| stop.is_set())? {
         return Ok(());
     }
@@ -137,7 +137,7 @@ pub fn run(service: &Service<'_>, stop: &Stop) -> Result<(), Error> {
         Role::All => kafka::topics::Role::All,
     };
     for warning in kafka::topics::ensure(service.kafka, grace, role)? {
-        (service.hear)(&Event::Topic(warning.to_string()));
+        (service.on_event)(&Event::Topic(warning.to_string()));
     }
     std::thread::scope(|scope| {
         let spawn = |wanted: bool, work: fn(&Service<'_>, &Stop) -> Result<Why, Error>| {
@@ -175,14 +175,14 @@ fn again_when_replaced(
         match session(service, stop)? {
             Why::Stopped => return Ok(()),
             Why::RangeDone => {
-                (service.hear)(&Event::RangeDone);
+                (service.on_event)(&Event::RangeDone);
                 return Ok(());
             }
             Why::Replaced(reason) | Why::Unknown(reason) => {
                 if stop.is_set() {
                     return Ok(());
                 }
-                (service.hear)(&Event::JoiningAgain(reason));
+                (service.on_event)(&Event::JoiningAgain(reason));
                 std::thread::sleep(pause);
                 pause = (pause * 2).min(Duration::from_secs(10));
             }
@@ -211,7 +211,7 @@ fn ingest_session(service: &Service<'_>, stop: &Stop) -> Result<Why, Error> {
     let calendar = settings.calendar.clone();
     let plan = IngestPlan {
         rules: Rules { gate, closing: settings.live.closing, calendar, first, past },
-        packer: super::packer(settings),
+        codec: super::codec(settings),
         taps_topic: service.kafka.topics.taps.clone(),
         settled_through,
         flush: SignedDuration::try_from(service.kafka.flush).unwrap_or(SignedDuration::MAX),
@@ -241,7 +241,7 @@ fn wait_for_ledger(
             Err(error) => return Err(error),
         }
         if !has_said {
-            (service.hear)(&Event::WaitingForLedger);
+            (service.on_event)(&Event::WaitingForLedger);
             has_said = true;
         }
         std::thread::sleep(Duration::from_millis(500));

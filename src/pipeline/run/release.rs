@@ -8,7 +8,7 @@ use rdkafka::error::KafkaError;
 use rdkafka::message::Message;
 use rdkafka::{Offset, TopicPartitionList};
 
-use super::{Event as Told, Service, Stop};
+use super::{Event as RunEvent, Service, Stop};
 use crate::kafka::ledger::TopicLedger;
 use crate::kafka::{self, Group, crash_point};
 use crate::ledger::{Book, Entry};
@@ -71,15 +71,15 @@ fn turn(service: &Service<'_>, group: &Group, worker: &Releaser<Renderer>) {
     let pending = worker.pending();
     let line = |(window, n_finished, n_partitions)| Gathered { window, n_finished, n_partitions };
     service
-        .panel
+        .status
         .gathered(pending.map_or(Vec::new(), |pending| pending.gathered().map(line).collect()));
     service.metrics.windows_held(
         pending.map_or(0, |pending| pending.n_windows()),
         pending.map_or(0, |pending| pending.n_taps()),
         pending.map_or(0, |pending| pending.n_bytes()),
     );
-    if let Some(news) = group.news() {
-        service.metrics.kafka("release", &news.numbers);
+    if let Some(status) = group.status() {
+        service.metrics.kafka("release", &status.numbers);
     }
     service.health.release_ready(true, worker.book().is_some());
 }
@@ -101,7 +101,7 @@ impl Operator<'_> {
             is_settled: entry.settled.is_some(),
         };
         let booked = book.entries().iter().map(line).collect();
-        self.service.panel.ledger(book.first_window(), booked);
+        self.service.status.ledger(book.first_window(), booked);
     }
 }
 
@@ -111,23 +111,23 @@ impl Watch for Operator<'_> {
             self.show_book(book);
         }
         let event = match note {
-            ReleaseNote::Active => Told::Active,
-            ReleaseNote::StandingBy => Told::StandingBy,
+            ReleaseNote::Active => RunEvent::Active,
+            ReleaseNote::StandingBy => RunEvent::StandingBy,
             ReleaseNote::Sealed(_) => return,
             ReleaseNote::Released { window, n_rows, .. } => {
-                Told::Released { window: window.clone(), n_rows: *n_rows }
+                RunEvent::Released { window: window.clone(), n_rows: *n_rows }
             }
             ReleaseNote::Withheld { window, refusal } => {
                 let reason = refusal.to_string();
-                self.service.panel.withheld(window.id(), &reason);
-                Told::Withheld { window: window.clone(), reason }
+                self.service.status.withheld(window.id(), &reason);
+                RunEvent::Withheld { window: window.clone(), reason }
             }
         };
-        (self.service.hear)(&event);
+        (self.service.on_event)(&event);
     }
 
     fn kept(&mut self, error: &Error) {
-        (self.service.hear)(&Told::SegmentsKept(error.to_string()));
+        (self.service.on_event)(&RunEvent::SegmentsKept(error.to_string()));
     }
 
     fn passed(&mut self, step: &'static str) {

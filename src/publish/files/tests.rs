@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::engine::fixture;
-use crate::model::{Digest, Input, Kind};
+use crate::model::{Digest, ErrorKind, PathKind};
 
 use super::super::disk::{Output, on_disk};
 use super::super::tests::{
@@ -50,7 +50,7 @@ fn somebodys_notes_in_a_release_are_never_deleted() {
     fs::write(dir.join("notes.txt"), "mine").unwrap();
     fs::write(dir.join("README.md"), "scribbled").unwrap();
     let error = Publisher::new(out.path(), settings(&stations())).publish(&release()).unwrap_err();
-    assert_eq!(error.kind(), Kind::Config);
+    assert_eq!(error.kind(), ErrorKind::Config);
     assert!(error.to_string().contains("notes.txt"), "{error}");
     assert_eq!(fs::read_to_string(dir.join("notes.txt")).unwrap(), "mine");
     assert_eq!(relative(out.path()).len(), 8);
@@ -61,14 +61,14 @@ fn another_release_under_the_same_name_is_refused_before_and_after_payment() {
     let (out, _) = published(&release());
     let before = relative(out.path());
     let other =
-        fixture::release(&window(), &stations(), Digest::of(b"other"), Input::Doublets, rows());
+        fixture::release(&window(), &stations(), Digest::of(b"other"), PathKind::Timed, rows());
     let mut files = Publisher::new(out.path(), settings(&stations()));
     assert!(files.preflight(&window(), release().id()).is_ok());
     for error in [
         files.preflight(other.window(), other.id()).unwrap_err(),
         files.publish(&other).unwrap_err(),
     ] {
-        assert_eq!(error.kind(), Kind::Config);
+        assert_eq!(error.kind(), ErrorKind::Config);
         let text = error.to_string();
         assert!(
             text.contains(release().id().as_str()) && text.contains(other.id().as_str()),
@@ -86,8 +86,8 @@ fn something_else_under_the_name_is_refused_and_kept() {
     fs::create_dir(&place).unwrap();
     fs::write(place.join("thesis.tex"), "years of work").unwrap();
     let mut files = Publisher::new(out.path(), settings(&stations()));
-    assert_eq!(files.preflight(&window(), release().id()).unwrap_err().kind(), Kind::Config);
-    assert_eq!(files.publish(&release()).unwrap_err().kind(), Kind::Config);
+    assert_eq!(files.preflight(&window(), release().id()).unwrap_err().kind(), ErrorKind::Config);
+    assert_eq!(files.publish(&release()).unwrap_err().kind(), ErrorKind::Config);
     assert_eq!(relative(out.path()).len(), 1);
 }
 
@@ -109,7 +109,7 @@ fn an_out_that_cannot_be_made_is_the_outside_worlds_fault() {
         files.preflight(&window(), release().id()).unwrap_err(),
         files.publish(&release()).unwrap_err(),
     ] {
-        assert_eq!(error.kind(), Kind::External, "{error}");
+        assert_eq!(error.kind(), ErrorKind::External, "{error}");
         assert!(error.to_string().contains("file/out"), "{error}");
     }
 }
@@ -156,7 +156,7 @@ fn a_full_disk_leaves_nothing_half_written() {
             Ok(_) => break,
             Err(error) => {
                 n_failures += 1;
-                assert_eq!(error.kind(), Kind::External);
+                assert_eq!(error.kind(), ErrorKind::External);
                 assert!(error.to_string().contains("No space left"), "{error}");
                 if error.to_string().contains("catalog.json") {
                     // The release is whole and in place; only the list of releases is not.
@@ -179,7 +179,7 @@ fn a_full_disk_keeps_the_release_that_was_there() {
     let mut other = settings(&stations());
     other.title = "Another title".to_owned();
     let mut files = Publisher::through(disk_with_room(3_000), out.path(), other);
-    assert_eq!(files.publish(&release()).unwrap_err().kind(), Kind::External);
+    assert_eq!(files.publish(&release()).unwrap_err().kind(), ErrorKind::External);
     assert_eq!(relative(out.path()), before);
 }
 

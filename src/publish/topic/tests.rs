@@ -4,7 +4,7 @@ use super::super::tests::{Publisher, release, row, settings, stations, window};
 use super::super::{exported, render};
 use super::*;
 use crate::engine::fixture;
-use crate::model::Input;
+use crate::model::PathKind;
 
 #[test]
 fn a_release_comes_back_from_its_records_byte_by_byte() {
@@ -37,7 +37,7 @@ fn chunks_are_small_and_hold_whole_lines() {
         .collect();
     let stations = stations();
     let config = Digest::of(b"config");
-    let release = fixture::release(&window(), &stations, config, Input::Doublets, rows);
+    let release = fixture::release(&window(), &stations, config, PathKind::Timed, rows);
     let records = records_of(&render(&release, &settings(&stations)).unwrap());
     assert_eq!(rebuild(&records).unwrap().absent.len(), 4);
 
@@ -55,7 +55,7 @@ fn chunks_are_small_and_hold_whole_lines() {
 fn a_release_without_rows_has_no_chunks() {
     let stations = stations();
     let release =
-        fixture::release(&window(), &stations, Digest::of(b"c"), Input::Doublets, Vec::new());
+        fixture::release(&window(), &stations, Digest::of(b"c"), PathKind::Timed, Vec::new());
     let records = records_of(&render(&release, &settings(&stations)).unwrap());
     assert_eq!(records.len(), 2);
     assert_eq!(rebuild(&records).unwrap().paths_csv, b"count,path\n");

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::model::{Input, Stations};
+use crate::model::{PathKind, Stations};
 
 use super::super::disk::{self, Written};
 use super::super::manifest::{FileEntry, MANIFEST, Package, WindowFacts};
@@ -29,7 +29,7 @@ pub(super) fn check(
         Ok(time) => time,
         Err(what) => return problems.push(Problem::new(MANIFEST, what)),
     };
-    let input = Input::from(package.privacy.input);
+    let input = PathKind::from(package.privacy.input);
     let open = |name: &str| match intact.contains(name) {
         true => disk::open_plain(&dir.join(name)).ok(),
         false => None,
@@ -41,7 +41,7 @@ pub(super) fn check(
         Err(what) => return problems.push(Problem::new("locations.csv", what)),
     };
     let Some(rows) = open("paths.csv") else { return };
-    let time = (input == Input::Doublets).then_some(time);
+    let time = (input == PathKind::Timed).then_some(time);
     let table = match read_paths(rows, &places, time, digest("paths.csv")) {
         Ok(table) => table,
         Err(what) => return problems.push(Problem::new("paths.csv", what)),

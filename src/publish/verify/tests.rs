@@ -3,7 +3,7 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 
 use crate::engine::fixture;
-use crate::model::{Digest, Input, Kind};
+use crate::model::{Digest, ErrorKind, PathKind};
 
 use super::super::manifest::{FILES, Package};
 use super::super::tests::{
@@ -64,7 +64,7 @@ fn blamed(dir: &Path, file: &str, what: &str) -> bool {
 #[test]
 fn what_was_published_is_sound() {
     let empty =
-        fixture::release(&window(), &stations(), Digest::of(b"c"), Input::Doublets, Vec::new());
+        fixture::release(&window(), &stations(), Digest::of(b"c"), PathKind::Timed, Vec::new());
     for release in [release(), sequences(), empty] {
         let (out, dir) = published(&release);
         for place in [out.path(), &dir] {
@@ -274,7 +274,7 @@ fn releases_of_several_windows_share_a_catalog() {
     let (out, _) = copied();
     let next = super::super::tests::window_of("America/Mexico_City", "2015-11-10T12:00:00-06:00");
     let rows = vec![row(2, &[(1, 1)])];
-    let second = fixture::release(&next, &stations(), Digest::of(b"c"), Input::Doublets, rows);
+    let second = fixture::release(&next, &stations(), Digest::of(b"c"), PathKind::Timed, rows);
     Publisher::new(out.path(), settings(&stations())).publish(&second).unwrap();
     let report = verify(out.path()).unwrap();
     assert!(report.is_sound() && report.notes.is_empty(), "{report:?}");
@@ -287,7 +287,7 @@ fn a_place_without_any_release_is_bad_usage() {
     fs::write(out.path().join("file"), "").unwrap();
     for place in [out.path().to_owned(), out.path().join("nowhere"), out.path().join("file")] {
         let error = verify(&place).unwrap_err();
-        assert_eq!(error.kind(), Kind::Config);
+        assert_eq!(error.kind(), ErrorKind::Config);
         assert!(error.to_string().contains("no release in"), "{error}");
     }
 }

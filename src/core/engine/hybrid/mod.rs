@@ -10,9 +10,9 @@
 use num_rational::Ratio;
 
 use super::tree::{
-    Basics, BudgetError, ByPlace, Consistency, Places, PricedTaxonomy, Recipe, SubLevel,
+    BudgetError, ByPlace, Consistency, Places, PricedTaxonomy, SubLevel, TreeMechanism, TreeParams,
 };
-use crate::model::Input;
+use crate::model::PathKind;
 
 /// Changes whenever the same input could give other output. Part of the configuration digest.
 pub const REVISION: u32 = 1;
@@ -32,9 +32,9 @@ pub struct Groups {
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// What all engines over the tree have.
-    pub basics: Basics,
+    pub params: TreeParams,
     /// Places with times, or places alone.
-    pub input: Input,
+    pub input: PathKind,
     /// The groups; `None` is `simple`.
     pub groups: Option<Groups>,
 }
@@ -49,48 +49,48 @@ pub struct Hybrid {
 impl Hybrid {
     /// Checks the settings against the station list.
     pub fn new(settings: Settings) -> Result<Self, BudgetError> {
-        let basics = &settings.basics;
-        let level = basics.level_epsilon();
+        let params = &settings.params;
+        let level = params.level_epsilon();
         let leaves_are = match settings.input {
-            Input::Doublets => "doublets",
-            Input::Sequences => "locations",
+            PathKind::Timed => "doublets",
+            PathKind::Untimed => "locations",
         };
         let sub_level = SubLevel { key: KEY, leaves_are, epsilon: level };
         let places = match settings.groups {
             None => {
-                let flat = Places::Flat.taxonomy(&basics.stations);
-                PricedTaxonomy::new(basics, sub_level, flat, |_| level)?
+                let flat = Places::Flat.taxonomy(&params.stations);
+                PricedTaxonomy::new(params, sub_level, flat, |_| level)?
             }
             Some(Groups { fanout, .. }) if fanout <= 2 => {
                 return Err(BudgetError::Fanout { key: KEY, fanout });
             }
             Some(Groups { places, fanout }) => {
-                let taxonomy = places.taxonomy(&basics.stations);
+                let taxonomy = places.taxonomy(&params.stations);
                 // Lines 2 and 3 of PROOF.md: all general sub-levels together 2/f of a level, each the same.
                 let parts = u128::from(fanout) * u128::from(taxonomy.height());
                 let general = move |_| level * Ratio::new(2, parts);
-                PricedTaxonomy::new(basics, sub_level, taxonomy, general)?
+                PricedTaxonomy::new(params, sub_level, taxonomy, general)?
             }
         };
         Ok(Self { settings, places })
     }
 }
 
-impl Recipe for Hybrid {
+impl TreeMechanism for Hybrid {
     type Level<'a> = ByPlace<'a>;
 
     fn name_and_revision(&self) -> (&'static str, u32) {
         (if self.settings.groups.is_some() { "hybrid" } else { "simple" }, REVISION)
     }
 
-    fn basics(&self) -> &Basics {
-        &self.settings.basics
+    fn params(&self) -> &TreeParams {
+        &self.settings.params
     }
 
     fn own_parameters(&self) -> Vec<(&'static str, String)> {
         let input = match self.settings.input {
-            Input::Doublets => "doublets",
-            Input::Sequences => "sequences",
+            PathKind::Timed => "doublets",
+            PathKind::Untimed => "sequences",
         };
         let mut parameters = vec![("input", input.to_owned())];
         if let Some(Groups { places, fanout }) = self.settings.groups {
@@ -100,7 +100,7 @@ impl Recipe for Hybrid {
         parameters
     }
 
-    fn input(&self) -> Input {
+    fn input(&self) -> PathKind {
         self.settings.input
     }
 
@@ -109,7 +109,7 @@ impl Recipe for Hybrid {
     }
 
     fn level(&self, n_slots: u32) -> Result<ByPlace<'_>, BudgetError> {
-        let n_slots = (self.settings.input == Input::Doublets).then_some(n_slots);
+        let n_slots = (self.settings.input == PathKind::Timed).then_some(n_slots);
         Ok(ByPlace { places: &self.places, n_slots })
     }
 }

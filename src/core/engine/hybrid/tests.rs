@@ -6,15 +6,15 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::engine::Engine;
-use crate::engine::noise::Silence;
+use crate::engine::noise::ZeroNoise;
 use crate::engine::tree::fixture::{
-    Path, basics, brute_force, release, sealed, silent_rows, window,
+    Path, brute_force, params, release, sealed, silent_rows, window,
 };
 use crate::engine::tree::{Growth, Level, Shape, Threshold, grow};
 use crate::model::{Station, Stations};
 
-fn settings(n_stations: u32, input: Input, groups: Option<Groups>) -> Settings {
-    Settings { basics: basics(n_stations), input, groups }
+fn settings(n_stations: u32, input: PathKind, groups: Option<Groups>) -> Settings {
+    Settings { params: params(n_stations), input, groups }
 }
 
 fn threes(height: u32) -> Groups {
@@ -27,7 +27,8 @@ fn lines(fanout: u32) -> Groups {
 
 fn with_threshold(threshold: u64, settings: Settings) -> Hybrid {
     let threshold = Threshold::Fixed(threshold);
-    Hybrid::new(Settings { basics: Basics { threshold, ..settings.basics }, ..settings }).unwrap()
+    Hybrid::new(Settings { params: TreeParams { threshold, ..settings.params }, ..settings })
+        .unwrap()
 }
 
 /// Table 1 of the paper: eight paths over L1 … L4, here 0 … 3.
@@ -76,12 +77,12 @@ fn table_1_of_the_paper_gives_the_tree_of_its_figure_1_when_noise_is_off() {
     let window = sealed(&sequences(&table_1()));
     for groups in [None, Some(lines(3))] {
         let threshold = Threshold::Fixed(1);
-        let basics = Basics { stations: two_groups(), threshold, ..basics(4) };
-        let engine = Hybrid::new(Settings { basics, input: Input::Sequences, groups }).unwrap();
+        let params = TreeParams { stations: two_groups(), threshold, ..params(4) };
+        let engine = Hybrid::new(Settings { params, input: PathKind::Untimed, groups }).unwrap();
         let level = engine.level(24).unwrap();
-        let Basics { height, max_nodes, .. } = engine.settings.basics;
+        let TreeParams { height, max_nodes, .. } = engine.settings.params;
         let growth = Growth { height: height.get(), max_nodes };
-        let levels = grow(window.trajectories(), &level, growth, &Silence);
+        let levels = grow(window.trajectories(), &level, growth, &ZeroNoise);
         let mut tree = Vec::new();
         for (depth, level) in levels.iter().enumerate() {
             for node in level {
@@ -109,14 +110,14 @@ proptest! {
     fn without_noise_hybrid_and_simple_equal_brute_force(
         paths in prop::collection::vec(prop::collection::vec((0_u32..20, 0_u32..24), 1..5), 0..60),
         threshold in 1_u64..4,
-        input in prop::sample::select(vec![Input::Doublets, Input::Sequences]),
+        input in prop::sample::select(vec![PathKind::Timed, PathKind::Untimed]),
         groups in prop::sample::select(vec![None, Some(threes(1)), Some(threes(2)), Some(lines(4))]),
     ) {
         let paths: Vec<Path> = paths.into_iter().map(|mut path| { path.sort_by_key(|p| p.1); path }).collect();
         let engine = with_threshold(threshold, settings(20, input, groups));
         let seen: Vec<Path> = match input {
-            Input::Doublets => paths.clone(),
-            Input::Sequences => paths.iter().map(|p| p.iter().map(|&(s, _)| (s, 0)).collect()).collect(),
+            PathKind::Timed => paths.clone(),
+            PathKind::Untimed => paths.iter().map(|p| p.iter().map(|&(s, _)| (s, 0)).collect()).collect(),
         };
         prop_assert_eq!(silent_rows(&engine, &sealed(&paths)), brute_force(&seen, threshold, 4));
     }
@@ -126,7 +127,7 @@ proptest! {
 fn a_fan_out_that_leaves_nothing_for_stations_is_refused() {
     for fanout in 0..=2 {
         let groups = Groups { places: Places::Lines, fanout };
-        let refused = Hybrid::new(settings(20, Input::Sequences, Some(groups))).unwrap_err();
+        let refused = Hybrid::new(settings(20, PathKind::Untimed, Some(groups))).unwrap_err();
         assert_eq!(refused, BudgetError::Fanout { key: KEY, fanout });
     }
 }
@@ -135,7 +136,7 @@ fn a_fan_out_that_leaves_nothing_for_stations_is_refused() {
 #[test]
 fn groups_take_two_parts_in_f_of_a_level() {
     let shares = |groups| {
-        let engine = Hybrid::new(settings(70, Input::Sequences, Some(groups))).unwrap();
+        let engine = Hybrid::new(settings(70, PathKind::Untimed, Some(groups))).unwrap();
         let shares = engine.level(24).unwrap().shares();
         shares.iter().map(|share| share.fact()).map(|f| (f.class, f.share)).collect::<Vec<_>>()
     };
@@ -163,14 +164,14 @@ fn groups_take_two_parts_in_f_of_a_level() {
 fn growth_of_hybrid_and_simple_is_as_computed_by_hand() {
     let growth = |n, input, groups, n_slots| {
         let engine = Hybrid::new(settings(n, input, groups)).unwrap();
-        engine.outlook(n_slots).false_children.unwrap()
+        engine.forecast(n_slots).false_children.unwrap()
     };
-    let simple = growth(944, Input::Sequences, None, 168);
+    let simple = growth(944, PathKind::Untimed, None, 168);
     assert!((26.0..30.0).contains(&simple), "{simple}");
     let groups = Groups { places: Places::Balanced(Shape { fanout: 30, height: 1 }), fanout: 30 };
-    let doublets = growth(893, Input::Doublets, Some(groups), 168);
+    let doublets = growth(893, PathKind::Timed, Some(groups), 168);
     assert!((6.5..9.5).contains(&doublets), "{doublets}");
-    let sequences = growth(944, Input::Sequences, Some(groups), 168);
+    let sequences = growth(944, PathKind::Untimed, Some(groups), 168);
     assert!(sequences < 0.1, "{sequences}");
 }
 
@@ -203,9 +204,9 @@ fn the_first_phase_pools_neighbours_that_increase_downwards() {
 #[test]
 fn sequences_come_out_with_slot_zero_and_say_so() {
     let paths: Vec<Path> = (0..4_000).map(|i| vec![(i % 4, 8), (3, 9)]).collect();
-    let engine = Hybrid::new(settings(20, Input::Sequences, Some(threes(1)))).unwrap();
+    let engine = Hybrid::new(settings(20, PathKind::Untimed, Some(threes(1)))).unwrap();
     let released = release(&engine, &sealed(&paths), 1);
-    assert_eq!(released.input(), Input::Sequences);
+    assert_eq!(released.input(), PathKind::Untimed);
     assert!(released.rows().len() >= 4, "{:?}", released.rows());
     assert!(released.rows().iter().all(|row| row.path.iter().all(|d| d.slot == 0)));
     assert_eq!(released.engine().name, "hybrid");
@@ -218,8 +219,8 @@ fn a_height_beyond_the_longest_trip_is_no_trouble() {
     let crowd: Vec<Path> = vec![vec![(0, 5), (1, 6)]; 30_000];
     let height = NonZeroU32::new(12).unwrap();
     for groups in [None, Some(threes(1))] {
-        let basics = Basics { height, ..basics(9) };
-        let engine = Hybrid::new(Settings { basics, input: Input::Sequences, groups }).unwrap();
+        let params = TreeParams { height, ..params(9) };
+        let engine = Hybrid::new(Settings { params, input: PathKind::Untimed, groups }).unwrap();
         let released = release(&engine, &sealed(&crowd), 1);
         let long = released.rows().iter().find(|row| row.path.len() == 2).map_or(0, |r| r.count);
         assert!((28_000..32_000).contains(&long), "{long}");

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::engine::trips::{Trips, number_of};
-use crate::model::{Doublet, Input, Portion};
+use crate::model::{Doublet, PathKind, Portion};
 use crate::seal::SealedWindow;
 
 /// A tree whose nodes are prefixes. Exact numbers of passengers: they stay inside.
@@ -79,7 +79,7 @@ impl fmt::Debug for Flowgraph {
 impl Flowgraph {
     /// The flowgraph of a window.
     pub fn of(window: &SealedWindow) -> Self {
-        Self::of_trips(&Trips::of(window, Input::Doublets))
+        Self::of_trips(&Trips::of(window, PathKind::Timed))
     }
 
     /// Different trajectories come in lexicographic order, so that a node's subtree is one stretch of them.

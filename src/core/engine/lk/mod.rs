@@ -23,9 +23,11 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use super::trips::Trips;
-use super::{Draft, Engine, EngineFacts, Error, Guarantee, Outlook, Release, Row, UniverseFacts};
+use super::{
+    Draft, Engine, EngineDescription, Error, Forecast, Guarantee, Release, Row, UniverseFacts,
+};
 use crate::ledger::Permit;
-use crate::model::{Cost, Digest, Input, Stations, Window};
+use crate::model::{Cost, Digest, PathKind, Stations, Window};
 use crate::recheck::{self, Trip};
 use crate::seal::SealedWindow;
 use crate::secret::NoiseKey;
@@ -135,9 +137,9 @@ impl Lk {
         }
         Draft {
             rows,
-            input: Input::Doublets,
+            input: PathKind::Timed,
             guarantee: self.guarantee(),
-            engine: self.facts(),
+            engine: self.describe(),
             shares: Vec::new(),
             universe: UniverseFacts {
                 stations_sha256: self.settings.stations.digest(),
@@ -163,7 +165,7 @@ fn without_rare(mut trips: Trips, k: u32) -> Trips {
 }
 
 impl Engine for Lk {
-    fn facts(&self) -> EngineFacts {
+    fn describe(&self) -> EngineDescription {
         let Settings { l, k, score, weights, max_work, .. } = &self.settings;
         let parameters = [
             ("l", l.to_string()),
@@ -176,24 +178,24 @@ impl Engine for Lk {
             ("max_work", max_work.to_string()),
         ];
         let parameters = parameters.map(|(name, value)| (name.to_owned(), value)).to_vec();
-        EngineFacts { name: "lk", version: REVISION, parameters }
+        EngineDescription { name: "lk", version: REVISION, parameters }
     }
 
-    fn outlook(&self, _: u32) -> Outlook {
-        Outlook::default()
+    fn forecast(&self, _: u32) -> Forecast {
+        Forecast::default()
     }
 
     fn price(&self) -> Cost {
         Cost::syntactic()
     }
 
-    fn fits(&self, _: &Window) -> Result<(), Error> {
+    fn check_window(&self, _: &Window) -> Result<(), Error> {
         Ok(())
     }
 
-    fn admits(&self, window: &SealedWindow) -> Result<(), Error> {
+    fn check_work(&self, window: &SealedWindow) -> Result<(), Error> {
         let Settings { l, k, max_work, .. } = &self.settings;
-        let trips = without_rare(Trips::of(window, Input::Doublets), k.get());
+        let trips = without_rare(Trips::of(window, PathKind::Timed), k.get());
         if trips.longest() <= l.get() as usize || work::is_surely_enough(&trips, l.get(), *max_work)
         {
             return Ok(());
@@ -210,7 +212,7 @@ impl Engine for Lk {
         key: &NoiseKey,
     ) -> Result<Release, Error> {
         let trips = self
-            .suppressed(Trips::of(window, Input::Doublets), key)
+            .suppressed(Trips::of(window, PathKind::Timed), key)
             .map_err(|too_much| self.too_much(window.window(), too_much))?;
         let rows = trips.rows();
         self.recheck(&rows)?;

@@ -6,7 +6,7 @@ use super::mining::{mine, rare_doublets};
 use super::*;
 use crate::engine::fixture::{paths, sealed, unbooked};
 use crate::engine::trips::contains;
-use crate::model::{Doublet, Kind, Portion};
+use crate::model::{Doublet, ErrorKind, Portion};
 
 mod brute;
 
@@ -165,8 +165,8 @@ fn a_window_that_takes_too_much_is_refused_before_it_is_booked() {
     // All 1,770 pairs are frequent, and so would be 34,220 triples.
     settings.max_work = 30_000;
     let engine = Lk::new(settings.clone()).unwrap();
-    let refused = engine.admits(&window).unwrap_err();
-    assert_eq!(refused.kind(), Kind::Config);
+    let refused = engine.check_work(&window).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Config);
     let words = refused.to_string();
     assert!(
         words.contains("sequence of 3 doublets") && words.contains("max_work = 30000"),
@@ -178,7 +178,7 @@ fn a_window_that_takes_too_much_is_refused_before_it_is_booked() {
         Err(Error::Work { .. })
     ));
     settings.max_work = 40_000;
-    Lk::new(settings).unwrap().admits(&window).unwrap();
+    Lk::new(settings).unwrap().check_work(&window).unwrap();
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn a_result_that_breaks_the_promise_is_refused() {
     let engine = engine(2, 2, Score::GainPerInfo);
     let row = |text: &str, count| Row { path: paths(&[text]).remove(0), count };
     let broken = engine.recheck(&[row("a1 b2", 1), row("a1", 4), row("b2", 4)]).unwrap_err();
-    assert_eq!(broken.kind(), Kind::Broken);
+    assert_eq!(broken.kind(), ErrorKind::Broken);
     assert!(broken.to_string().contains("shared by 1 trajectories"), "{broken}");
     engine.recheck(&[row("a1 b2", 2), row("a1", 4)]).unwrap();
 }

@@ -182,10 +182,10 @@ impl Noise for KeyedNoise {
 
 /// No noise at all: golden examples only. Nothing made with it leaves the tests.
 #[cfg(test)]
-pub(crate) struct Silence;
+pub(crate) struct ZeroNoise;
 
 #[cfg(test)]
-impl Noise for Silence {
+impl Noise for ZeroNoise {
     fn ask(
         &mut self,
         class: &NodeClass,
@@ -200,7 +200,7 @@ impl Noise for Silence {
 }
 
 #[cfg(test)]
-impl NoiseSource for Silence {
+impl NoiseSource for ZeroNoise {
     type Node = Self;
 
     fn node(&self, _: u32, _: u64) -> Self {

@@ -18,9 +18,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::trips::Trips;
-use super::{Draft, Engine, EngineFacts, Error, Guarantee, Outlook, Release, Row, UniverseFacts};
+use super::{
+    Draft, Engine, EngineDescription, Error, Forecast, Guarantee, Release, Row, UniverseFacts,
+};
 use crate::ledger::Permit;
-use crate::model::{Cost, Digest, Input, Portion, StationIx, Stations, Window};
+use crate::model::{Cost, Digest, PathKind, Portion, StationIx, Stations, Window};
 use crate::recheck::{self, Trip};
 use crate::seal::SealedWindow;
 use crate::secret::NoiseKey;
@@ -38,7 +40,7 @@ pub struct Settings {
     /// P_br: no foreign place follows with a higher probability.
     pub breach: Portion,
     /// Places with times, or places alone.
-    pub input: Input,
+    pub input: PathKind,
     /// Every adversary with its stations.
     pub adversaries: BTreeMap<String, Vec<StationIx>>,
     /// Gains that may be computed; beyond it what is left is suppressed without weighing.
@@ -139,7 +141,7 @@ impl Projection {
                 dp: false,
                 unit: "one card's whole trajectory in one window".to_owned(),
             },
-            engine: self.facts(),
+            engine: self.describe(),
             shares: Vec::new(),
             universe: UniverseFacts {
                 stations_sha256: self.settings.stations.digest(),
@@ -153,10 +155,10 @@ impl Projection {
 }
 
 impl Engine for Projection {
-    fn facts(&self) -> EngineFacts {
+    fn describe(&self) -> EngineDescription {
         let input = match self.settings.input {
-            Input::Doublets => "doublets",
-            Input::Sequences => "sequences",
+            PathKind::Timed => "doublets",
+            PathKind::Untimed => "sequences",
         };
         let parameters = [
             ("breach", self.settings.breach.to_string()),
@@ -165,18 +167,18 @@ impl Engine for Projection {
             ("max_work", self.settings.max_work.to_string()),
         ];
         let parameters = parameters.map(|(name, value)| (name.to_owned(), value)).to_vec();
-        EngineFacts { name: "projection", version: REVISION, parameters }
+        EngineDescription { name: "projection", version: REVISION, parameters }
     }
 
-    fn outlook(&self, _: u32) -> Outlook {
-        Outlook::default()
+    fn forecast(&self, _: u32) -> Forecast {
+        Forecast::default()
     }
 
     fn price(&self) -> Cost {
         Cost::syntactic()
     }
 
-    fn fits(&self, _: &Window) -> Result<(), Error> {
+    fn check_window(&self, _: &Window) -> Result<(), Error> {
         Ok(())
     }
 

@@ -4,10 +4,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::engine::fixture::{paths, sealed, unbooked};
-use crate::model::{Doublet, Kind};
+use crate::model::{Doublet, ErrorKind};
 
 /// An engine over stations a, b, c …; `adversaries` names the letters of each.
-fn engine(breach: &str, input: Input, adversaries: &[&str]) -> Projection {
+fn engine(breach: &str, input: PathKind, adversaries: &[&str]) -> Projection {
     let text = "id\n".to_owned() + &('a'..='z').map(|id| format!("{id}\n")).collect::<String>();
     let owned =
         |letters: &&str| letters.bytes().map(|id| StationIx(u32::from(id - b'a'))).collect();
@@ -26,7 +26,7 @@ fn engine(breach: &str, input: Input, adversaries: &[&str]) -> Projection {
 const TABLE_1: [&str; 4] = ["a0 b0 d0", "d0 b0 a0 e0", "d0 e0 c0 b0 d0", "e0 a0 a0 d0"];
 
 fn table_1() -> (Projection, Tree) {
-    let engine = engine("0.5", Input::Sequences, &["ab", "cd", "e"]);
+    let engine = engine("0.5", PathKind::Untimed, &["ab", "cd", "e"]);
     let tree = engine.tree(Trips::from_paths(&paths(&TABLE_1)));
     (engine, tree)
 }
@@ -88,7 +88,7 @@ fn table_1_is_suppressed_until_nothing_is_inferred() {
 #[test]
 fn a_station_counts_even_where_no_doublet_does() {
     let trips = Trips::from_paths(&paths(&["b1 c2", "b1 c3"]));
-    let tree = engine("0.5", Input::Doublets, &["b", "c"]).tree(trips);
+    let tree = engine("0.5", PathKind::Timed, &["b", "c"]).tree(trips);
     let problems: Vec<u64> = tree.nodes.iter().map(|node| node.problems).collect();
     // From b1 follows the station c, in two of two; from c2 and from c3 follow b1 and b, in one of one.
     assert_eq!(problems, [2, 2, 2]);
@@ -96,7 +96,7 @@ fn a_station_counts_even_where_no_doublet_does() {
 
 #[test]
 fn engines_that_cannot_be_meant_are_refused_all_at_once() {
-    let good = engine("0.5", Input::Sequences, &["ab", "c"]).settings;
+    let good = engine("0.5", PathKind::Untimed, &["ab", "c"]).settings;
     let complaints = |change: &dyn Fn(&mut Settings)| {
         let mut settings = good.clone();
         change(&mut settings);
@@ -120,7 +120,7 @@ fn engines_that_cannot_be_meant_are_refused_all_at_once() {
 #[test]
 fn a_release_says_what_it_promises() {
     let window = sealed(&paths(&["a1 c2", "a1 c2", "a1 b3", "b1", "c5"]));
-    for input in [Input::Doublets, Input::Sequences] {
+    for input in [PathKind::Timed, PathKind::Untimed] {
         let engine = engine("0.5", input, &["a", "bc"]);
         let permit = unbooked(&engine, &window);
         let release = engine.sanitize(&window, permit, &NoiseKey::for_test(1)).unwrap();
@@ -130,16 +130,16 @@ fn a_release_says_what_it_promises() {
         };
         assert_eq!((breach.as_str(), adversaries["B"].len()), ("0.5", 2));
         assert_eq!(release.input(), input);
-        assert!(input == Input::Doublets || release.rows().iter().all(|row| row.path[0].slot == 0));
+        assert!(input == PathKind::Timed || release.rows().iter().all(|row| row.path[0].slot == 0));
     }
 }
 
 #[test]
 fn a_result_that_breaks_the_promise_is_refused() {
-    let engine = engine("0.5", Input::Sequences, &["a", "b"]);
+    let engine = engine("0.5", PathKind::Untimed, &["a", "b"]);
     let row = |text: &str, count| Row { path: paths(&[text]).remove(0), count };
     let broken = engine.recheck(&[row("a0 b0", 2), row("a0", 1)]).unwrap_err();
-    assert_eq!(broken.kind(), Kind::Broken);
+    assert_eq!(broken.kind(), ErrorKind::Broken);
     engine.recheck(&[row("a0", 2), row("b0", 1)]).unwrap();
 }
 
@@ -154,10 +154,10 @@ fn small_city() -> impl Strategy<Value = Vec<Vec<Doublet>>> {
 }
 
 /// As the engine sees a window: without slots for sequences.
-fn seen(paths: &[Vec<Doublet>], input: Input) -> Trips {
+fn seen(paths: &[Vec<Doublet>], input: PathKind) -> Trips {
     let plain = |doublet: &Doublet| match input {
-        Input::Doublets => *doublet,
-        Input::Sequences => Doublet { slot: 0, ..*doublet },
+        PathKind::Timed => *doublet,
+        PathKind::Untimed => Doublet { slot: 0, ..*doublet },
     };
     let paths: Vec<Vec<Doublet>> =
         paths.iter().map(|path| path.iter().map(plain).collect()).collect();
@@ -173,7 +173,7 @@ proptest! {
     fn after_every_step_the_tree_is_what_building_it_anew_gives(
         paths in small_city(), breach in 0..4_usize, doublets in any::<bool>(),
     ) {
-        let input = if doublets { Input::Doublets } else { Input::Sequences };
+        let input = if doublets { PathKind::Timed } else { PathKind::Untimed };
         // Station f belongs to nobody.
         let engine = engine(BREACHES[breach], input, &["ab", "c", "de"]);
         let mut greedy = Greedy::new(engine.tree(seen(&paths, input)), u64::MAX);
@@ -191,7 +191,7 @@ proptest! {
     fn remembered_gains_choose_what_scanning_everything_chooses(
         paths in small_city(), breach in 0..4_usize, doublets in any::<bool>(),
     ) {
-        let input = if doublets { Input::Doublets } else { Input::Sequences };
+        let input = if doublets { PathKind::Timed } else { PathKind::Untimed };
         let engine = engine(BREACHES[breach], input, &["ab", "c", "de"]);
         let tree = engine.tree(seen(&paths, input));
         let mut scan = scan_of(&tree);
@@ -215,7 +215,7 @@ proptest! {
         paths in small_city(), breach in 0..4_usize, max_work in 0..60_u64,
     ) {
         let mut settings =
-            engine(BREACHES[breach], Input::Doublets, &["ab", "c", "de"]).settings;
+            engine(BREACHES[breach], PathKind::Timed, &["ab", "c", "de"]).settings;
         // Few steps, so that some runs end without weighing.
         settings.max_work = max_work * max_work;
         let engine = Projection::new(settings).unwrap();

@@ -6,7 +6,7 @@ use std::fmt;
 use rustc_hash::FxHashMap;
 
 use crate::engine::trips::{Trips, number_of};
-use crate::model::{Input, Portion};
+use crate::model::{PathKind, Portion};
 
 /// Who owns what, and what counts as a place, by the numbers of a window's doublets.
 #[derive(Clone)]
@@ -23,14 +23,14 @@ impl Territory {
         trips: &Trips,
         owners: &[Option<u32>],
         n_adversaries: u32,
-        input: Input,
+        input: PathKind,
     ) -> Self {
         let numbers = 0..number_of(trips.n_doublets());
         let station = |item: u32| trips.doublet(item).station.0;
         let owner_of = |station: u32| owners.get(station as usize).copied().flatten();
         let mut owner: Vec<Option<u32>> =
             numbers.clone().map(|item| owner_of(station(item))).collect();
-        let station = (input == Input::Doublets).then(|| {
+        let station = (input == PathKind::Timed).then(|| {
             // Places from here on are stations.
             let first = number_of(trips.n_doublets());
             owner.extend((0..number_of(owners.len())).map(owner_of));

@@ -13,10 +13,10 @@ use num_rational::Ratio;
 
 use super::noise::{NodeClass, Noise};
 use super::tree::{
-    self, Basics, BudgetError, Cell, Consistency, Item, Level, Places, PricedTaxonomy, Recipe,
-    Share, Splitter, Sprout, SubLevel, Times,
+    self, BudgetError, Cell, ChildNode, Consistency, Item, Level, Places, PricedTaxonomy, Share,
+    Splitter, SubLevel, Times, TreeMechanism, TreeParams,
 };
-use crate::model::{Digest, Doublet, Input, StationIx, Taxonomy};
+use crate::model::{Digest, Doublet, PathKind, StationIx, Taxonomy};
 
 /// Changes whenever the same input could give other output. Part of the configuration digest.
 pub const REVISION: u32 = 2;
@@ -43,7 +43,7 @@ impl std::fmt::Display for Allocation {
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// What all engines over the tree have.
-    pub basics: Basics,
+    pub params: TreeParams,
     /// How a sub-level's share is split.
     pub allocation: Allocation,
     /// How stations are grouped.
@@ -84,7 +84,7 @@ pub fn largest_height(n_leaves: u32) -> u32 {
 
 impl Settings {
     fn priced_places(&self) -> Result<PricedTaxonomy, BudgetError> {
-        let taxonomy = self.places.taxonomy(&self.basics.stations);
+        let taxonomy = self.places.taxonomy(&self.params.stations);
         self.priced("engine.taxonomy.locations", "locations", taxonomy, self.places.height())
     }
 
@@ -113,24 +113,24 @@ impl Settings {
             Allocation::Paper => epsilon * Ratio::new(2 * u128::from(depth), u128::from(n_leaves)),
             Allocation::Even => epsilon / depths,
         };
-        PricedTaxonomy::new(&self.basics, SubLevel { key, leaves_are, epsilon }, taxonomy, general)
+        PricedTaxonomy::new(&self.params, SubLevel { key, leaves_are, epsilon }, taxonomy, general)
     }
 
     /// A level has two sub-levels, places and times: half of it each.
     fn sub_level_epsilon(&self) -> Ratio<u128> {
-        self.basics.level_epsilon() / 2
+        self.params.level_epsilon() / 2
     }
 }
 
-impl Recipe for SafePath {
+impl TreeMechanism for SafePath {
     type Level<'a> = PlaceThenTime<'a>;
 
     fn name_and_revision(&self) -> (&'static str, u32) {
         ("safepath", REVISION)
     }
 
-    fn basics(&self) -> &Basics {
-        &self.settings.basics
+    fn params(&self) -> &TreeParams {
+        &self.settings.params
     }
 
     fn own_parameters(&self) -> Vec<(&'static str, String)> {
@@ -141,8 +141,8 @@ impl Recipe for SafePath {
         ]
     }
 
-    fn input(&self) -> Input {
-        Input::Doublets
+    fn input(&self) -> PathKind {
+        PathKind::Timed
     }
 
     fn consistency(&self) -> Consistency {
@@ -175,7 +175,7 @@ impl Splitter for PlaceThenTime<'_> {
         items: &mut [Item],
         min_slot: u32,
         noise: &mut impl Noise,
-        sprouts: &mut Vec<Sprout>,
+        children: &mut Vec<ChildNode>,
     ) {
         items.sort_unstable_by_key(|item| u64::from(item.rank) << 32 | u64::from(item.slot));
         let mut passed = Vec::new();
@@ -190,7 +190,7 @@ impl Splitter for PlaceThenTime<'_> {
             let below = &items[place.items.clone()];
             let item = |at: usize| u32::try_from(place.items.start + at).expect("as many as cards");
             tree::walk(times, below, by_slot, noise, &mut |found| {
-                sprouts.push(Sprout {
+                children.push(ChildNode {
                     doublet: Doublet { station, slot: found.cell.rank },
                     noisy: found.noisy,
                     from: item(found.items.start),

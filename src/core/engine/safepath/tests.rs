@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::engine::fixture::with_threads;
-use crate::engine::tree::fixture::{basics, brute_force, release, sealed, silent_rows};
+use crate::engine::tree::fixture::{brute_force, params, release, sealed, silent_rows};
 use crate::engine::tree::{Shape, Threshold, expected_nodes};
 use crate::engine::{Engine, Error, Release};
 use crate::ledger::{Permit, Request};
@@ -15,7 +15,7 @@ use crate::secret::NoiseKey;
 fn settings(n_stations: u32) -> Settings {
     let two_by_three = Shape { fanout: 2, height: 3 };
     Settings {
-        basics: basics(n_stations),
+        params: params(n_stations),
         allocation: Allocation::Paper,
         places: Places::Balanced(two_by_three),
         times: Times::Balanced(two_by_three),
@@ -24,7 +24,7 @@ fn settings(n_stations: u32) -> Settings {
 
 /// The same with another threshold.
 fn with_threshold(threshold: Threshold, settings: Settings) -> Settings {
-    Settings { basics: Basics { threshold, ..settings.basics.clone() }, ..settings }
+    Settings { params: TreeParams { threshold, ..settings.params.clone() }, ..settings }
 }
 
 /// The paper's Table 1: a = 0, b = 1, c = 2.
@@ -91,8 +91,8 @@ fn erratum_2_a_taxonomy_that_starves_its_leaves_is_refused_with_the_height_that_
 fn erratum_3_the_printed_threshold_is_far_below_the_noise_it_meets() {
     let top = |threshold| {
         let height = NonZeroU32::new(12).unwrap();
-        let basics = Basics { height, threshold, ..basics(68) };
-        let settings = Settings { basics, ..settings(68) };
+        let params = TreeParams { height, threshold, ..params(68) };
+        let settings = Settings { params, ..settings(68) };
         settings.priced_times(168).unwrap().shares()[0].fact()
     };
     let printed = top(Threshold::LevelNoise);
@@ -103,7 +103,7 @@ fn erratum_3_the_printed_threshold_is_far_below_the_noise_it_meets() {
 #[test]
 fn growth_is_a_property_of_the_configuration() {
     let flat = |n| Settings { places: Places::Flat, times: Times::Flat, ..settings(n) };
-    let of = |settings| SafePath::new(settings, 168).unwrap().outlook(168).false_children.unwrap();
+    let of = |settings| SafePath::new(settings, 168).unwrap().forecast(168).false_children.unwrap();
     let growth = |n| of(flat(n));
     assert!((9.0..11.0).contains(&growth(68)), "{}", growth(68));
     assert!((125.0..137.0).contains(&growth(893)), "{}", growth(893));
@@ -133,7 +133,7 @@ fn an_empty_window_one_station_and_a_tree_higher_than_any_trip_still_give_a_rele
     let crowd = vec![vec![(0, 5)]; 5_000];
     let high = SafePath::new(
         Settings {
-            basics: Basics { height: NonZeroU32::new(12).unwrap(), ..basics(68) },
+            params: TreeParams { height: NonZeroU32::new(12).unwrap(), ..params(68) },
             allocation: Allocation::Even,
             ..settings(68)
         },
@@ -143,8 +143,8 @@ fn an_empty_window_one_station_and_a_tree_higher_than_any_trip_still_give_a_rele
     let rows = release(&high, &sealed(&crowd), 1);
     let count = rows.rows().iter().find(|row| row.path.len() == 1).map_or(0, |row| row.count);
     assert!((4_000..6_000).contains(&count), "{count}");
-    let micro = Basics { epsilon: MicroEpsilon::new(1), ..basics(68) };
-    let tiny = SafePath::new(Settings { basics: micro, ..settings(68) }, 24).unwrap();
+    let micro = TreeParams { epsilon: MicroEpsilon::new(1), ..params(68) };
+    let tiny = SafePath::new(Settings { params: micro, ..settings(68) }, 24).unwrap();
     assert!(
         release(&tiny, &sealed(&crowd), 1).rows().is_empty(),
         "a threshold above the window keeps nothing"
@@ -165,8 +165,8 @@ fn the_same_key_gives_the_same_release_and_threads_do_not_matter() {
 
 #[test]
 fn slots_never_decrease_along_a_released_path() {
-    let basics = Basics { threshold: Threshold::Fixed(1), max_nodes: 20_000, ..basics(3) };
-    let settings = Settings { basics, places: Places::Flat, ..settings(3) };
+    let params = TreeParams { threshold: Threshold::Fixed(1), max_nodes: 20_000, ..params(3) };
+    let settings = Settings { params, places: Places::Flat, ..settings(3) };
     let engine = SafePath::new(settings, 24).unwrap();
     let window = sealed(&table_1());
     let released: Vec<Release> = (0..8).map(|seed| release(&engine, &window, seed)).collect();

@@ -8,9 +8,9 @@
 #![doc = include_str!("PROOF.md")]
 
 use super::tree::{
-    Basics, BudgetError, ByPlace, Consistency, Places, PricedTaxonomy, Recipe, SubLevel,
+    BudgetError, ByPlace, Consistency, Places, PricedTaxonomy, SubLevel, TreeMechanism, TreeParams,
 };
-use crate::model::Input;
+use crate::model::PathKind;
 
 /// Changes whenever the same input could give other output. Part of the configuration digest.
 pub const REVISION: u32 = 1;
@@ -18,38 +18,38 @@ pub const REVISION: u32 = 1;
 /// The engine. Cannot be built wrong.
 #[derive(Debug)]
 pub struct SeqPt {
-    basics: Basics,
+    params: TreeParams,
     places: PricedTaxonomy,
 }
 
 impl SeqPt {
     /// Checks the settings.
-    pub fn new(basics: Basics) -> Result<Self, BudgetError> {
-        let epsilon = basics.level_epsilon();
+    pub fn new(params: TreeParams) -> Result<Self, BudgetError> {
+        let epsilon = params.level_epsilon();
         let sub_level = SubLevel { key: "engine.epsilon", leaves_are: "doublets", epsilon };
-        let flat = Places::Flat.taxonomy(&basics.stations);
-        let places = PricedTaxonomy::new(&basics, sub_level, flat, |_| epsilon)?;
-        Ok(Self { basics, places })
+        let flat = Places::Flat.taxonomy(&params.stations);
+        let places = PricedTaxonomy::new(&params, sub_level, flat, |_| epsilon)?;
+        Ok(Self { params, places })
     }
 }
 
-impl Recipe for SeqPt {
+impl TreeMechanism for SeqPt {
     type Level<'a> = ByPlace<'a>;
 
     fn name_and_revision(&self) -> (&'static str, u32) {
         ("seqpt", REVISION)
     }
 
-    fn basics(&self) -> &Basics {
-        &self.basics
+    fn params(&self) -> &TreeParams {
+        &self.params
     }
 
     fn own_parameters(&self) -> Vec<(&'static str, String)> {
         Vec::new()
     }
 
-    fn input(&self) -> Input {
-        Input::Doublets
+    fn input(&self) -> PathKind {
+        PathKind::Timed
     }
 
     fn consistency(&self) -> Consistency {

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::engine::Engine;
 use crate::engine::tree::Threshold;
-use crate::engine::tree::fixture::{Path, basics, brute_force, sealed, silent_rows};
+use crate::engine::tree::fixture::{Path, brute_force, params, sealed, silent_rows};
 
 proptest! {
     #[test]
@@ -12,8 +12,8 @@ proptest! {
         threshold in 1_u64..4,
     ) {
         let paths: Vec<Path> = paths.into_iter().map(|mut path| { path.sort_by_key(|p| p.1); path }).collect();
-        let basics = Basics { threshold: Threshold::Fixed(threshold), ..basics(6) };
-        let engine = SeqPt::new(basics).unwrap();
+        let params = TreeParams { threshold: Threshold::Fixed(threshold), ..params(6) };
+        let engine = SeqPt::new(params).unwrap();
         prop_assert_eq!(silent_rows(&engine, &sealed(&paths)), brute_force(&paths, threshold, 4));
     }
 }
@@ -21,6 +21,6 @@ proptest! {
 /// The design's figure: 20 × 24 doublets let about 14 through below every empty node.
 #[test]
 fn growth_of_seqpt_is_as_computed_by_hand() {
-    let growth = SeqPt::new(basics(20)).unwrap().outlook(24).false_children.unwrap();
+    let growth = SeqPt::new(params(20)).unwrap().forecast(24).false_children.unwrap();
     assert!((13.0..15.0).contains(&growth), "{growth}");
 }

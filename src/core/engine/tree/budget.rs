@@ -8,7 +8,7 @@ use std::fmt;
 use num_bigint::BigUint;
 use num_rational::Ratio;
 
-use super::{Basics, Classes, Universe};
+use super::{Classes, TreeParams, Universe};
 use crate::engine::ShareFact;
 use crate::engine::noise::{NodeClass, Scale};
 use crate::model::{Child, Digest, Taxonomy};
@@ -156,7 +156,7 @@ pub struct PricedTaxonomy {
 impl PricedTaxonomy {
     /// Prices a taxonomy: a general node of depth d takes `general(d)`, a leaf what is left.
     pub fn new(
-        basics: &Basics,
+        params: &TreeParams,
         sub_level: SubLevel,
         taxonomy: Taxonomy,
         general: impl Fn(u32) -> Ratio<u128>,
@@ -167,11 +167,11 @@ impl PricedTaxonomy {
             if depth > 0 {
                 left -= general(depth);
                 let kind = NodeKind::General { depth };
-                shares.push(priced(basics, sub_level, kind, general(depth))?);
+                shares.push(priced(params, sub_level, kind, general(depth))?);
             }
             if has_leaves_below(&taxonomy, depth) {
                 let kind = NodeKind::Leaf { below: depth };
-                shares.push(priced(basics, sub_level, kind, left)?);
+                shares.push(priced(params, sub_level, kind, left)?);
             }
         }
         let classes = classes(&shares);
@@ -223,7 +223,7 @@ impl PricedTaxonomy {
 }
 
 fn priced(
-    basics: &Basics,
+    params: &TreeParams,
     sub_level: SubLevel,
     kind: NodeKind,
     share: Ratio<u128>,
@@ -233,14 +233,14 @@ fn priced(
     let scale = Scale::for_epsilon(share).ok_or(too_fine.clone())?;
     // θ² = 8s² for leaves, 32s² for general nodes: (2√2·s)² and (4√2·s)².
     let factor = if matches!(kind, NodeKind::Leaf { .. }) { 8 } else { 32 };
-    let threshold = match basics.threshold {
+    let threshold = match params.threshold {
         Threshold::Fixed(threshold) => Some(threshold),
         Threshold::OwnNoise => root_multiple(factor, scale),
-        Threshold::LevelNoise => Scale::for_epsilon(basics.level_epsilon())
+        Threshold::LevelNoise => Scale::for_epsilon(params.level_epsilon())
             .and_then(|scale| root_multiple(factor, scale)),
     };
     let class = NodeClass::new(scale, threshold.ok_or(too_fine)?);
-    let of_epsilon = share / basics.whole_epsilon();
+    let of_epsilon = share / params.whole_epsilon();
     Ok(Share { leaves_are, kind, share, of_epsilon, class })
 }
 

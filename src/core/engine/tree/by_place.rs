@@ -2,7 +2,7 @@
 
 use num_rational::Ratio;
 
-use super::{Cell, Item, Level, PricedTaxonomy, Share, Splitter, Sprout, growth, walk};
+use super::{Cell, ChildNode, Item, Level, PricedTaxonomy, Share, Splitter, growth, walk};
 use crate::engine::noise::{NodeClass, Noise};
 use crate::model::{Digest, Doublet, StationIx};
 
@@ -26,7 +26,7 @@ impl Splitter for ByPlace<'_> {
         items: &mut [Item],
         min_slot: u32,
         noise: &mut impl Noise,
-        sprouts: &mut Vec<Sprout>,
+        children: &mut Vec<ChildNode>,
     ) {
         items.sort_unstable_by_key(|item| u64::from(item.rank) << 32 | u64::from(item.slot));
         // Slots never decrease, so those before the parent's do not exist.
@@ -35,7 +35,7 @@ impl Splitter for ByPlace<'_> {
         let at = |place: usize| u32::try_from(place).expect("as many as cards");
         walk(self.places.universe(0, width), items, cell, noise, &mut |found| {
             let station = StationIx(self.places.taxonomy().element(found.cell.rank));
-            sprouts.push(Sprout {
+            children.push(ChildNode {
                 doublet: Doublet { station, slot: min_slot + found.cell.within },
                 noisy: found.noisy,
                 from: at(found.items.start),

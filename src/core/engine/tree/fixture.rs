@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use super::{Basics, Recipe, Threshold, noisy_rows};
-use crate::engine::noise::Silence;
+use super::{Threshold, TreeMechanism, TreeParams, noisy_rows};
+use crate::engine::noise::ZeroNoise;
 use crate::engine::{Engine, Release};
 use crate::ledger::{Permit, Request};
 use crate::model::{Calendar, Digest, MicroEpsilon, Station, StationIx, Stations, Window};
@@ -26,8 +26,8 @@ pub(crate) fn stations(n: u32) -> Arc<Stations> {
     Arc::new(Stations::new(list.collect()).unwrap())
 }
 
-pub(crate) fn basics(n_stations: u32) -> Basics {
-    Basics {
+pub(crate) fn params(n_stations: u32) -> TreeParams {
+    TreeParams {
         epsilon: MicroEpsilon::new(1_000_000),
         height: NonZeroU32::new(4).unwrap(),
         threshold: Threshold::OwnNoise,
@@ -70,9 +70,12 @@ pub(crate) fn release(engine: &dyn Engine, window: &SealedWindow, seed: u64) -> 
 }
 
 /// The rows when noise is off.
-pub(crate) fn silent_rows<R: Recipe>(engine: &R, window: &SealedWindow) -> BTreeMap<Path, u64> {
+pub(crate) fn silent_rows<R: TreeMechanism>(
+    engine: &R,
+    window: &SealedWindow,
+) -> BTreeMap<Path, u64> {
     let level = engine.level(window.window().n_slots()).unwrap();
-    noisy_rows(engine, window, &level, &Silence)
+    noisy_rows(engine, window, &level, &ZeroNoise)
         .into_iter()
         .map(|row| (row.path.iter().map(|d| (d.station.0, d.slot)).collect(), row.count))
         .collect()

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
-use super::{Item, Node, Splitter, Sprout};
+use super::{ChildNode, Item, Node, Splitter};
 use crate::engine::noise::NoiseSource;
 use crate::model::{Doublet, StationIx};
 use crate::passenger::Trajectories;
@@ -127,18 +127,18 @@ impl<P: Splitter, S: NoiseSource> Split<'_, P, S> {
 
     fn batch(&self, places: Range<usize>, room: usize) -> Batch {
         let mut batch = Batch::default();
-        let (mut items, mut sprouts) = (Vec::new(), Vec::new());
+        let (mut items, mut children) = (Vec::new(), Vec::new());
         for place in places {
             if batch.nodes.len() >= room {
                 break;
             }
             self.items(place, &mut items);
-            sprouts.clear();
+            children.clear();
             let mut noise = self.source.node(self.level, place as u64);
             let min_slot = self.above[place].doublet.slot;
-            self.splitter.split(&mut items, min_slot, &mut noise, &mut sprouts);
-            sprouts.sort_unstable_by_key(|sprout| sprout.doublet);
-            for &Sprout { doublet, noisy, from, to } in &sprouts {
+            self.splitter.split(&mut items, min_slot, &mut noise, &mut children);
+            children.sort_unstable_by_key(|child| child.doublet);
+            for &ChildNode { doublet, noisy, from, to } in &children {
                 let parent = u32::try_from(place).expect("at most max_nodes nodes in a level");
                 batch.nodes.push(Node { parent, doublet, noisy });
                 batch.members.extend(items[from as usize..to as usize].iter().map(|item| item.ix));

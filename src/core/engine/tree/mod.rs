@@ -13,7 +13,7 @@ mod by_place;
 mod consistent;
 mod grow;
 mod growth;
-mod recipe;
+mod mechanism;
 mod shape;
 mod walk;
 
@@ -24,9 +24,9 @@ pub use grow::Growth;
 pub(crate) use grow::grow;
 pub use growth::{expected_nodes, false_children};
 #[cfg(test)]
-pub(crate) use recipe::noisy_rows;
-pub(crate) use recipe::rehearse;
-pub use recipe::{Basics, Level, Recipe};
+pub(crate) use mechanism::noisy_rows;
+pub(crate) use mechanism::run_audited;
+pub use mechanism::{Level, TreeMechanism, TreeParams};
 pub use shape::{Places, Shape, Times};
 pub use walk::{Cell, Classes, Found, Universe, walk};
 
@@ -45,7 +45,7 @@ pub struct Item {
 
 /// A child that passed: what it stands for, its noisy count, and the items that are below it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Sprout {
+pub struct ChildNode {
     /// Place and slot.
     pub doublet: Doublet,
     /// Noisy count, at least the threshold.
@@ -68,7 +68,7 @@ pub trait Splitter: Sync {
         items: &mut [Item],
         min_slot: u32,
         noise: &mut impl super::noise::Noise,
-        sprouts: &mut Vec<Sprout>,
+        children: &mut Vec<ChildNode>,
     );
 }
 

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::consistent::{averaged_over_paths, fit_under};
 use super::*;
 use crate::engine::fixture::with_threads;
-use crate::engine::noise::{NodeClass, Noise, NoiseSource, Occupied, Scale, Silence};
+use crate::engine::noise::{NodeClass, Noise, NoiseSource, Occupied, Scale, ZeroNoise};
 use crate::model::{Child, StationIx, Taxonomy};
 use crate::passenger::{CardKey, Trajectories};
 use crate::secret::{NoiseKey, Secret};
@@ -178,13 +178,19 @@ impl Splitter for Flat {
         (next.station.0, 0)
     }
 
-    fn split(&self, items: &mut [Item], _: u32, noise: &mut impl Noise, sprouts: &mut Vec<Sprout>) {
+    fn split(
+        &self,
+        items: &mut [Item],
+        _: u32,
+        noise: &mut impl Noise,
+        children: &mut Vec<ChildNode>,
+    ) {
         items.sort_unstable();
         let Self { taxonomy, classes } = self;
         let universe = Universe { taxonomy, classes, min_rank: 0, width: 1 };
         let cell = |item: &Item| Cell { rank: item.rank, within: 0 };
         walk(universe, items, cell, noise, &mut |found| {
-            sprouts.push(Sprout {
+            children.push(ChildNode {
                 doublet: Doublet { station: StationIx(found.cell.rank), slot: 0 },
                 noisy: found.noisy,
                 from: u32::try_from(found.items.start).unwrap(),
@@ -213,7 +219,7 @@ proptest! {
     fn without_noise_the_rows_are_the_trajectories(
         paths in prop::collection::vec(prop::collection::vec(0_u32..4, 1..5), 0..40),
     ) {
-        let levels = grow(&trajectories(&paths), &Flat::new(4, class(1)), growth(5, 1 << 20), &Silence);
+        let levels = grow(&trajectories(&paths), &Flat::new(4, class(1)), growth(5, 1 << 20), &ZeroNoise);
         let mut expected: BTreeMap<Vec<u32>, u64> = BTreeMap::new();
         paths.iter().for_each(|path| *expected.entry(path.clone()).or_default() += 1);
         let released: BTreeMap<Vec<u32>, u64> = rows(&levels, Consistency::TopDown)
@@ -244,8 +250,8 @@ proptest! {
     ) {
         let trajectories = trajectories(&paths);
         let splitter = Flat::new(8, class(1));
-        let all = grow(&trajectories, &splitter, growth(3, 1 << 20), &Silence);
-        let cut = grow(&trajectories, &splitter, growth(3, most), &Silence);
+        let all = grow(&trajectories, &splitter, growth(3, 1 << 20), &ZeroNoise);
+        let cut = grow(&trajectories, &splitter, growth(3, most), &ZeroNoise);
         let n: usize = cut.iter().map(Vec::len).sum();
         prop_assert!(n as u64 <= most);
         prop_assert_eq!(&cut[0][..], &all[0][..cut[0].len()]);

@@ -10,11 +10,11 @@ use super::weights::UNIT;
 use super::{Favour, Legs, Shape, woven};
 use crate::engine::noise::Scale;
 use crate::engine::{
-    Draft, Engine, EngineFacts, Error, ExpectedError, Guarantee, Outlook, Release, ShareFact,
-    UniverseFacts,
+    Draft, Engine, EngineDescription, Error, ExpectedError, Forecast, Guarantee, Release,
+    ShareFact, UniverseFacts,
 };
 use crate::ledger::Permit;
-use crate::model::{Cost, Digest, Input, MicroEpsilon, Stations, Window};
+use crate::model::{Cost, Digest, MicroEpsilon, PathKind, Stations, Window};
 use crate::seal::SealedWindow;
 use crate::secret::NoiseKey;
 
@@ -34,7 +34,7 @@ pub struct Settings {
     /// How legs are made of taps.
     pub legs: Legs,
     /// Places with times, or places alone.
-    pub input: Input,
+    pub input: PathKind,
     /// How many doublets of a card count.
     pub max_length: NonZeroU32,
     /// The public stations.
@@ -88,8 +88,8 @@ impl Weave {
     /// How many slots the engine sees.
     fn slots(&self, n_slots: u32) -> u32 {
         match self.settings.input {
-            Input::Doublets => n_slots,
-            Input::Sequences => 1,
+            PathKind::Timed => n_slots,
+            PathKind::Untimed => 1,
         }
     }
 
@@ -122,7 +122,7 @@ impl Weave {
                 ),
                 neighbouring: "one card added or removed (replacing one costs twice as much)".to_owned(),
             },
-            engine: self.facts(),
+            engine: self.describe(),
             shares: shares(plan),
             universe: UniverseFacts {
                 stations_sha256: settings.stations.digest(),
@@ -173,7 +173,7 @@ fn in_cards(scale: Scale) -> String {
 }
 
 impl Engine for Weave {
-    fn facts(&self) -> EngineFacts {
+    fn describe(&self) -> EngineDescription {
         let settings = &self.settings;
         let parameters = [
             ("epsilon", settings.epsilon.to_string()),
@@ -182,18 +182,18 @@ impl Engine for Weave {
             (
                 "input",
                 match settings.input {
-                    Input::Doublets => "doublets".to_owned(),
-                    Input::Sequences => "sequences".to_owned(),
+                    PathKind::Timed => "doublets".to_owned(),
+                    PathKind::Untimed => "sequences".to_owned(),
                 },
             ),
             ("max_length", settings.max_length.to_string()),
         ];
         let parameters = parameters.map(|(name, value)| (name.to_owned(), value)).into();
-        EngineFacts { name: "weave", version: REVISION, parameters }
+        EngineDescription { name: "weave", version: REVISION, parameters }
     }
 
     /// The shares for a window of 100,000 cards with four taps each: the true ones follow from noisy answers.
-    fn outlook(&self, n_slots: u32) -> Outlook {
+    fn forecast(&self, n_slots: u32) -> Forecast {
         const CARDS: u64 = 100_000;
         let terms = self.terms(n_slots, 3_600);
         let split = Split::new(&terms, CARDS);
@@ -202,14 +202,14 @@ impl Engine for Weave {
         lengths[usual] = CARDS as i64 * i64::from(UNIT);
         let scale = scale(terms.epsilon, split.of(Name::Lengths).max(1), NonZeroU32::MIN);
         let plan = Plan::new(terms, split, &KnownLengths { cards: CARDS, noisy: &lengths, scale });
-        Outlook { shares: shares(&plan), ..Outlook::default() }
+        Forecast { shares: shares(&plan), ..Forecast::default() }
     }
 
     fn price(&self) -> Cost {
         Cost::differential(self.settings.epsilon)
     }
 
-    fn fits(&self, window: &Window) -> Result<(), Error> {
+    fn check_window(&self, window: &Window) -> Result<(), Error> {
         let complain = |complaint| Error::Configuration { window: window.name(), complaint };
         self.too_large(window.n_slots()).map_or(Ok(()), |complaint| Err(complain(complaint)))
     }
@@ -220,7 +220,7 @@ impl Engine for Weave {
         permit: Permit,
         key: &NoiseKey,
     ) -> Result<Release, Error> {
-        self.fits(window.window())?;
+        self.check_window(window.window())?;
         let threads = self.settings.threads;
         let terms = self.terms(window.window().n_slots(), window.window().slot_secs());
         let answers = measure(window.trajectories(), terms, key, threads);

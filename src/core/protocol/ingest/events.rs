@@ -8,7 +8,7 @@ use crate::model::{Counts, WindowId};
 use crate::protocol::Why;
 use crate::protocol::partition::PolledRecord;
 use crate::protocol::transaction::{Ended, Transaction};
-use crate::seal::{Packer, Rules};
+use crate::seal::{Rules, SegmentCodec};
 
 /// What an ingest worker is set up with.
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ pub struct IngestPlan {
     /// What taps and windows are judged by.
     pub rules: Rules,
     /// Makes segments.
-    pub packer: Packer,
+    pub codec: SegmentCodec,
     /// The topic of the taps, for the records of rejects.
     pub taps_topic: String,
     /// The last window that was released when this worker started.

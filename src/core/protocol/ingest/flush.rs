@@ -10,7 +10,7 @@ use crate::model::{Counts, WindowId};
 use crate::planted;
 use crate::protocol::Why;
 use crate::protocol::transaction::{Ended, OutRecord, Position, Topic, Transaction};
-use crate::seal::{Nonce, Packer, Remembered};
+use crate::seal::{IngestMetadata, Nonce, SegmentCodec};
 
 /// Markers in one flush; a feed that was away for long catches up in several.
 const MARKERS_MAX: usize = 5_000;
@@ -24,7 +24,7 @@ impl Ingest {
         let sealings: Sealings = self
             .partitions
             .iter()
-            .map(|(number, partition)| (*number, self.due(&partition.intake, MARKERS_MAX)))
+            .map(|(number, partition)| (*number, self.due(&partition.state, MARKERS_MAX)))
             .filter(|(number, due)| !due.is_empty() || self.partitions[number].n_uncommitted() > 0)
             .collect();
         if sealings.is_empty() {
@@ -51,7 +51,7 @@ impl Ingest {
             let partition = &self.partitions[&number];
             let mut markers = Vec::new();
             for one in due.iter().filter(|one| one.exists) {
-                let marker = self.plan.packer.finished(
+                let marker = self.plan.codec.finished(
                     one.window,
                     number.unsigned_abs(),
                     n_partitions,
@@ -74,9 +74,9 @@ impl Ingest {
             });
             transaction.records.extend(rejects);
             let sealed_through =
-                due.last().map(|one| one.window).max(partition.intake.seals().last());
+                due.last().map(|one| one.window).max(partition.state.seals().last());
             let memory =
-                Remembered { sealed_through, greatest_event: partition.intake.greatest_event() };
+                IngestMetadata { sealed_through, greatest_event: partition.state.greatest_event() };
             transaction.positions.push(Position {
                 partition: number,
                 offset: partition.position,
@@ -95,14 +95,14 @@ impl Ingest {
     ) -> BTreeMap<i32, Vec<Vec<u8>>> {
         let mut parts = Vec::new();
         for &number in sealings.keys() {
-            for (window, stamps) in self.partitions[&number].intake.held() {
-                for part in Packer::parts(stamps) {
+            for (window, stamps) in self.partitions[&number].state.held() {
+                for part in SegmentCodec::parts(stamps) {
                     parts.push((number, *window, part, nonce()));
                 }
             }
         }
         let pack = |(number, window, part, nonce): &(i32, WindowId, &[_], Nonce)| {
-            (*number, self.plan.packer.taps(*window, number.unsigned_abs(), part, nonce))
+            (*number, self.plan.codec.taps(*window, number.unsigned_abs(), part, nonce))
         };
         let packed: Vec<(i32, Vec<u8>)> = match self.n_held() < WORTH_A_THREAD {
             true => parts.iter().map(pack).collect(),

@@ -16,7 +16,9 @@ use jiff::{SignedDuration, Timestamp};
 use super::partition::{Partition, PolledRecord};
 use super::{Error, Why, metadata};
 use crate::planted;
-use crate::seal::{Closing, Finished, Intake, Nonce, Remembered, Rules, Sealing, Watermark};
+use crate::seal::{
+    Closing, Finished, IngestMetadata, Nonce, PartitionState, Rules, Sealing, Watermark,
+};
 
 /// Taps held before a flush comes early: 24 bytes each.
 pub const HELD_MAX: usize = 2_000_000;
@@ -139,7 +141,7 @@ impl Ingest {
     }
 
     fn n_held(&self) -> usize {
-        self.partitions.values().map(|partition| partition.intake.n_held()).sum()
+        self.partitions.values().map(|partition| partition.state.n_held()).sum()
     }
 
     fn polled(&mut self, records: &[PolledRecord]) {
@@ -193,7 +195,7 @@ impl Ingest {
         number: i32,
         committed: &BTreeMap<i32, Option<Committed>>,
         lows: &BTreeMap<i32, i64>,
-    ) -> Result<(i64, Remembered), Error> {
+    ) -> Result<(i64, IngestMetadata), Error> {
         if self.plan.settled_through.is_some() && committed.values().all(Option::is_none) {
             return Err(Error::PositionsExpired);
         }
@@ -201,8 +203,8 @@ impl Ingest {
         Ok((low, self.after_what_is_released()))
     }
 
-    fn after_what_is_released(&self) -> Remembered {
-        Remembered { sealed_through: self.plan.settled_through, greatest_event: None }
+    fn after_what_is_released(&self) -> IngestMetadata {
+        IngestMetadata { sealed_through: self.plan.settled_through, greatest_event: None }
     }
 
     fn tick(
@@ -215,7 +217,7 @@ impl Ingest {
             self.last_end_check = Some(now);
             let waiting: Vec<i32> = self
                 .partitions()
-                .filter(|(_, partition)| self.waits(&partition.intake))
+                .filter(|(_, partition)| self.waits(&partition.state))
                 .map(|(n, _)| n)
                 .collect();
             if !waiting.is_empty() {
@@ -256,20 +258,20 @@ impl Ingest {
             if let Some(partition) = self.partitions.get_mut(number)
                 && *position.max(&partition.position) >= *end
             {
-                partition.intake.reached_end(asked);
+                partition.state.reached_end(asked);
             }
         }
     }
 
     /// Whether a window's deadline has passed and this partition has not finished it.
-    fn waits(&self, intake: &Intake) -> bool {
+    fn waits(&self, state: &PartitionState) -> bool {
         let rules = &self.plan.rules;
-        let window = intake.next_window(rules).and_then(|id| rules.calendar.window(id));
+        let window = state.next_window(rules).and_then(|id| rules.calendar.window(id));
         let Some(window) = window else { return false };
         match rules.closing {
             Closing::Arrival { grace, clock_margin } => {
                 self.now.duration_since(window.end()) > grace + clock_margin
-                    && intake.finished_by_arrival(&window) == Finished::NotYet
+                    && state.finished_by_arrival(&window) == Finished::NotYet
             }
             Closing::Watermark { .. } => true,
         }
@@ -278,19 +280,19 @@ impl Ingest {
     fn is_flush_due(&self) -> bool {
         let changed = self.partitions.values().any(|partition| partition.n_uncommitted() > 0);
         let sealing =
-            || self.partitions.values().any(|partition| !self.due(&partition.intake, 1).is_empty());
+            || self.partitions.values().any(|partition| !self.due(&partition.state, 1).is_empty());
         self.n_held() >= HELD_MAX
             || (changed && self.now.duration_since(self.last_flush) >= self.plan.flush)
             || sealing()
     }
 
-    fn due(&self, intake: &Intake, most: usize) -> Vec<Sealing> {
+    fn due(&self, state: &PartitionState, most: usize) -> Vec<Sealing> {
         let rules = &self.plan.rules;
         match rules.closing {
-            Closing::Arrival { .. } => intake.due(rules, most, Intake::finished_by_arrival),
+            Closing::Arrival { .. } => state.due(rules, most, PartitionState::finished_by_arrival),
             Closing::Watermark { disorder } => {
                 let watermark = self.watermark(disorder);
-                intake.due(rules, most, |_, window| watermark.finished(window))
+                state.due(rules, most, |_, window| watermark.finished(window))
             }
         }
     }
@@ -300,10 +302,10 @@ impl Ingest {
         for (number, partition) in &self.partitions {
             let number = number.unsigned_abs();
             watermark.watch(number);
-            if let Some(event) = partition.intake.greatest_event() {
+            if let Some(event) = partition.state.greatest_event() {
                 watermark.read(number, event);
             }
-            if partition.intake.has_ended(self.now) {
+            if partition.state.has_ended(self.now) {
                 watermark.ended(number);
             }
         }

@@ -1,8 +1,8 @@
 use super::*;
 use crate::model::WindowId;
 
-fn packer(secret: u8, feed: &str) -> Packer {
-    Packer::new(
+fn codec(secret: u8, feed: &str) -> SegmentCodec {
+    SegmentCodec::new(
         Secret::from_bytes(&[secret; 32]).unwrap(),
         feed.to_owned(),
         Digest::of(b"stations"),
@@ -28,17 +28,18 @@ fn counter() -> impl FnMut() -> Nonce {
 }
 
 #[test]
-fn taps_come_back_from_parcels_that_fit_the_broker() {
-    let (packer, window) = (packer(1, "feed"), WindowId::new(-3));
+fn taps_come_back_from_segments_that_fit_the_broker() {
+    let (codec, window) = (codec(1, "feed"), WindowId::new(-3));
     let stamps = some_stamps(45_000);
     let mut nonce = counter();
-    let parcels: Vec<_> =
-        Packer::parts(&stamps).map(|part| packer.taps(window, 5, part, &nonce())).collect();
-    assert_eq!(parcels.len(), 3);
-    assert!(parcels.iter().all(|parcel| parcel.len() < 600 << 10));
+    let segments: Vec<_> =
+        SegmentCodec::parts(&stamps).map(|part| codec.taps(window, 5, part, &nonce())).collect();
+    assert_eq!(segments.len(), 3);
+    assert!(segments.iter().all(|segment| segment.len() < 600 << 10));
     let mut back = Vec::new();
-    for parcel in &parcels {
-        let Parcel::Taps { window: of, partition: 5, stamps } = packer.open(parcel).unwrap() else {
+    for segment in &segments {
+        let Segment::Taps { window: of, partition: 5, stamps } = codec.open(segment).unwrap()
+        else {
             panic!("taps come back as taps");
         };
         assert_eq!(of, window);
@@ -49,44 +50,44 @@ fn taps_come_back_from_parcels_that_fit_the_broker() {
 
 #[test]
 fn a_marker_comes_back_with_its_partition_count() {
-    let packer = packer(1, "feed");
-    let marker = packer.finished(WindowId::new(9), 2, 8, &[1; NONCE_BYTES]);
-    let expected = Parcel::Finished { window: WindowId::new(9), partition: 2, n_partitions: 8 };
-    assert!(packer.open(&marker).unwrap() == expected);
+    let codec = codec(1, "feed");
+    let marker = codec.finished(WindowId::new(9), 2, 8, &[1; NONCE_BYTES]);
+    let expected = Segment::Finished { window: WindowId::new(9), partition: 2, n_partitions: 8 };
+    assert!(codec.open(&marker).unwrap() == expected);
 }
 
 #[test]
 fn strangers_are_refused_for_their_reason() {
-    let marker = packer(1, "feed").finished(WindowId::new(9), 2, 8, &[1; NONCE_BYTES]);
-    assert_eq!(packer(2, "feed").open(&marker), Err(ParcelError::OtherSecret));
-    assert!(matches!(packer(1, "other").open(&marker), Err(ParcelError::OtherFeed { .. })));
-    let elsewhere = Packer::new(
+    let marker = codec(1, "feed").finished(WindowId::new(9), 2, 8, &[1; NONCE_BYTES]);
+    assert_eq!(codec(2, "feed").open(&marker), Err(SegmentError::OtherSecret));
+    assert!(matches!(codec(1, "other").open(&marker), Err(SegmentError::OtherFeed { .. })));
+    let elsewhere = SegmentCodec::new(
         Secret::from_bytes(&[1; 32]).unwrap(),
         "feed".to_owned(),
         Digest::of(b"changed"),
     );
-    assert_eq!(elsewhere.open(&marker), Err(ParcelError::OtherLayout));
-    assert_eq!(packer(1, "feed").open(b"garbage"), Err(ParcelError::NotAParcel));
+    assert_eq!(elsewhere.open(&marker), Err(SegmentError::OtherLayout));
+    assert_eq!(codec(1, "feed").open(b"garbage"), Err(SegmentError::NotASegment));
 }
 
 #[test]
 fn every_changed_byte_is_noticed() {
-    let packer = packer(1, "feed");
-    let parcel = packer.taps(WindowId::new(1), 0, &some_stamps(3), &counter()());
-    for at in 0..parcel.len() {
-        let mut changed = parcel.clone();
+    let codec = codec(1, "feed");
+    let segment = codec.taps(WindowId::new(1), 0, &some_stamps(3), &counter()());
+    for at in 0..segment.len() {
+        let mut changed = segment.clone();
         changed[at] ^= 1;
-        assert!(packer.open(&changed).is_err(), "byte {at}");
+        assert!(codec.open(&changed).is_err(), "byte {at}");
     }
 }
 
 #[test]
-fn a_parcel_shows_neither_cards_nor_feed() {
-    let packer = packer(1, "a-feed-with-a-long-name");
+fn a_segment_shows_neither_cards_nor_feed() {
+    let codec = codec(1, "a-feed-with-a-long-name");
     let stamps = some_stamps(2_000);
-    let parcel = packer.taps(WindowId::new(1), 0, &stamps, &counter()());
-    let shows = |needle: &[u8]| parcel.windows(needle.len()).any(|part| part == needle);
+    let segment = codec.taps(WindowId::new(1), 0, &stamps, &counter()());
+    let shows = |needle: &[u8]| segment.windows(needle.len()).any(|part| part == needle);
     assert!(!shows(b"a-feed-with"));
     assert!(!shows(&stamps[1_999].card.halves()[0].to_le_bytes()));
-    assert!(!format!("{:?}", packer.open(&parcel).unwrap()).contains('7'));
+    assert!(!format!("{:?}", codec.open(&segment).unwrap()).contains('7'));
 }

@@ -73,12 +73,12 @@ impl Batch {
 }
 
 /// The way to the other thread and back.
-struct Lane {
+struct DecodeThread {
     there: SyncSender<Batch>,
     back: Receiver<Vec<PolledRecord>>,
 }
 
-impl Lane {
+impl DecodeThread {
     fn open<'s>(scope: &'s Scope<'s, '_>, rules: &'s Rules, decoder: &'s mut Decoder) -> Self {
         let (there, batches) = sync_channel::<Batch>(BATCHES_WAITING);
         let (results, back) = channel();
@@ -108,7 +108,7 @@ impl Worker<'_> {
         let mut decoder = Some(decoder);
         let mut batch = Batch::default();
         std::thread::scope(|scope| {
-            let mut lane: Option<Lane> = None;
+            let mut thread: Option<DecodeThread> = None;
             let began = Instant::now();
             let mut n_read = 0;
             while n_read < room {
@@ -134,22 +134,25 @@ impl Worker<'_> {
                 }
                 // A feed this busy is worth a second thread.
                 if let Some(decoder) = decoder.take() {
-                    lane = Some(Lane::open(scope, &rules, decoder));
+                    thread = Some(DecodeThread::open(scope, &rules, decoder));
                 }
-                if let Some(lane) = &lane {
+                if let Some(thread) = &thread {
                     let full = std::mem::take(&mut batch);
-                    lane.there.send(full).expect("the other thread listens until this end closes");
-                    lane.back.try_iter().try_for_each(&mut take)?;
+                    thread
+                        .there
+                        .send(full)
+                        .expect("the other thread listens until this end closes");
+                    thread.back.try_iter().try_for_each(&mut take)?;
                 }
             }
-            match (lane, decoder) {
-                (Some(Lane { there, back }), _) => {
+            match (thread, decoder) {
+                (Some(DecodeThread { there, back }), _) => {
                     there.send(batch).expect("the other thread listens until this end closes");
                     drop(there);
                     back.into_iter().try_for_each(&mut take)
                 }
                 (None, Some(decoder)) => take(batch.judged(&rules, decoder)),
-                (None, None) => unreachable!("the decoder is here or on the lane"),
+                (None, None) => unreachable!("the decoder is here or on the thread"),
             }
         })
     }

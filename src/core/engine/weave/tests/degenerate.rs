@@ -4,7 +4,7 @@ use super::*;
 use crate::engine::fixture::{sealed, unbooked};
 use crate::engine::weave::{Settings, Weave};
 use crate::engine::{Engine, Release};
-use crate::model::{Input, Station, Stations};
+use crate::model::{PathKind, Station, Stations};
 
 fn stations(n: usize) -> Arc<Stations> {
     let station = |n| Station { id: format!("s{n:06}"), ..Station::default() };
@@ -16,7 +16,7 @@ fn settings(n_stations: usize, micro: u64) -> Settings {
         epsilon: MicroEpsilon::new(micro),
         favour: Favour::Balanced,
         legs: Legs::Next,
-        input: Input::Doublets,
+        input: PathKind::Timed,
         max_length: NonZeroU32::new(12).unwrap(),
         stations: stations(n_stations),
         threads: NonZeroUsize::new(2).unwrap(),
@@ -30,7 +30,7 @@ fn release(settings: Settings, paths: &[Vec<(u32, u32)>]) -> Release {
         path.iter().map(|&(station, slot)| Doublet { station: StationIx(station), slot }).collect()
     };
     let window = sealed(&paths.iter().map(doublets).collect::<Vec<_>>());
-    engine.fits(window.window()).unwrap();
+    engine.check_window(window.window()).unwrap();
     let permit = unbooked(&engine, &window);
     engine.sanitize(&window, permit, &NoiseKey::for_test(4)).unwrap()
 }
@@ -68,7 +68,7 @@ fn odd_windows_give_valid_releases_and_never_a_panic() {
 #[test]
 fn sequences_have_no_times_in_their_release() {
     let paths = vec![vec![(0, 3), (1, 800), (0, 1_200)]; 3_000];
-    let release = release(Settings { input: Input::Sequences, ..settings(4, 1_000_000) }, &paths);
+    let release = release(Settings { input: PathKind::Untimed, ..settings(4, 1_000_000) }, &paths);
     assert!(release.rows().iter().flat_map(|row| &row.path).all(|doublet| doublet.slot == 0));
     let total: u64 = release.rows().iter().map(|row| row.count).sum();
     assert!(total.abs_diff(3_000) < 1_500, "{total}");
@@ -86,12 +86,12 @@ fn what_does_not_fit_is_a_complaint_before_anything_is_booked() {
 
 /// The price and the configuration are all that `check` has; it must say every table with its share.
 #[test]
-fn an_outlook_names_every_table_with_its_share() {
+fn a_forecast_names_every_table_with_its_share() {
     let engine = Weave::new(settings(30, 1_000_000), 24).unwrap();
-    let outlook = engine.outlook(24);
+    let forecast = engine.forecast(24);
     assert!(
-        outlook.shares.len() >= 10
-            && outlook.shares.iter().any(|share| share.class.contains("origin"))
+        forecast.shares.len() >= 10
+            && forecast.shares.iter().any(|share| share.class.contains("origin"))
     );
 }
 

@@ -11,17 +11,17 @@ use super::{
 };
 use crate::engine::noise::{NodeClass, NoiseSource};
 use crate::engine::{
-    AuditOutput, Draft, Engine, EngineFacts, Error, ExpectedError, Guarantee, Outlook, Release,
-    Row, UniverseFacts,
+    AuditOutput, Draft, Engine, EngineDescription, Error, ExpectedError, Forecast, Guarantee,
+    Release, Row, UniverseFacts,
 };
 use crate::ledger::{AuditPermit, Permit};
-use crate::model::{Cost, Digest, Input, MicroEpsilon, Stations, Window};
+use crate::model::{Cost, Digest, MicroEpsilon, PathKind, Stations, Window};
 use crate::seal::SealedWindow;
 use crate::secret::NoiseKey;
 
 /// What every engine over the tree is built from.
 #[derive(Clone, Debug)]
-pub struct Basics {
+pub struct TreeParams {
     /// ε of one release.
     pub epsilon: MicroEpsilon,
     /// Levels of the tree.
@@ -36,7 +36,7 @@ pub struct Basics {
     pub stations: Arc<Stations>,
 }
 
-impl Basics {
+impl TreeParams {
     /// ε, as a fraction.
     pub fn whole_epsilon(&self) -> Ratio<u128> {
         Ratio::new(u128::from(self.epsilon.micro()), 1_000_000)
@@ -67,7 +67,7 @@ pub trait Level: Splitter {
 }
 
 /// An engine over the tree.
-pub trait Recipe: Send + Sync + fmt::Debug {
+pub trait TreeMechanism: Send + Sync + fmt::Debug {
     /// How it splits a level.
     type Level<'a>: Level
     where
@@ -78,13 +78,13 @@ pub trait Recipe: Send + Sync + fmt::Debug {
     fn name_and_revision(&self) -> (&'static str, u32);
 
     /// What all such engines have.
-    fn basics(&self) -> &Basics;
+    fn params(&self) -> &TreeParams;
 
     /// Its other parameters, name and value.
     fn own_parameters(&self) -> Vec<(&'static str, String)>;
 
     /// Places with times, or places alone.
-    fn input(&self) -> Input;
+    fn input(&self) -> PathKind;
 
     /// How noisy counts are made consistent.
     fn consistency(&self) -> Consistency;
@@ -94,64 +94,72 @@ pub trait Recipe: Send + Sync + fmt::Debug {
 }
 
 /// The rows of a window under any source of noise. Public numbers come out; the trajectories stay.
-pub(crate) fn noisy_rows<R: Recipe, S: NoiseSource>(
-    recipe: &R,
+pub(crate) fn noisy_rows<R: TreeMechanism, S: NoiseSource>(
+    mechanism: &R,
     window: &SealedWindow,
     level: &R::Level<'_>,
     source: &S,
 ) -> Vec<Row> {
-    let basics = recipe.basics();
-    let growth = Growth { height: basics.height.get(), max_nodes: basics.max_nodes };
-    rows(&grow(window.trajectories(), level, growth, source), recipe.consistency())
+    let params = mechanism.params();
+    let growth = Growth { height: params.height.get(), max_nodes: params.max_nodes };
+    rows(&grow(window.trajectories(), level, growth, source), mechanism.consistency())
 }
 
 /// Does all an engine does, for an auditor: any noise, and an output that no sink accepts.
-pub(crate) fn rehearse<R: Recipe, S: NoiseSource>(
-    recipe: &R,
+pub(crate) fn run_audited<R: TreeMechanism, S: NoiseSource>(
+    mechanism: &R,
     window: &SealedWindow,
     permit: AuditPermit,
     source: &S,
 ) -> Result<AuditOutput, Error> {
-    let level = fitting_level(recipe, window.window())?;
-    Ok(AuditOutput::new(permit, noisy_rows(recipe, window, &level, source)))
+    let level = fitting_level(mechanism, window.window())?;
+    Ok(AuditOutput::new(permit, noisy_rows(mechanism, window, &level, source)))
 }
 
-fn fitting_level<'a, R: Recipe>(recipe: &'a R, window: &Window) -> Result<R::Level<'a>, Error> {
-    let level = recipe.level(window.n_slots()).map_err(|error| Error::Configuration {
+fn fitting_level<'a, R: TreeMechanism>(
+    mechanism: &'a R,
+    window: &Window,
+) -> Result<R::Level<'a>, Error> {
+    let level = mechanism.level(window.n_slots()).map_err(|error| Error::Configuration {
         window: window.name(),
         complaint: error.to_string(),
     })?;
-    let basics = recipe.basics();
-    let height = u128::from(basics.height.get());
+    let params = mechanism.params();
+    let height = u128::from(params.height.get());
     assert!(
-        level.path_costs().iter().all(|cost| *cost * height <= basics.whole_epsilon()),
+        level.path_costs().iter().all(|cost| *cost * height <= params.whole_epsilon()),
         "T-1: no path of the tree costs more than epsilon"
     );
     Ok(level)
 }
 
-fn draft<R: Recipe>(recipe: &R, level: &R::Level<'_>, rows: Vec<Row>, window: &Window) -> Draft {
-    let (basics, leaf) = (recipe.basics(), level.leaf());
+fn draft<R: TreeMechanism>(
+    mechanism: &R,
+    level: &R::Level<'_>,
+    rows: Vec<Row>,
+    window: &Window,
+) -> Draft {
+    let (params, leaf) = (mechanism.params(), level.leaf());
     Draft {
         rows,
-        input: recipe.input(),
+        input: mechanism.input(),
         guarantee: Guarantee::Differential {
-            epsilon_micro: basics.epsilon,
+            epsilon_micro: params.epsilon,
             unit: format!(
                 "one card's whole trajectory in one window, at most its first {} doublets",
-                basics.max_length
+                params.max_length
             ),
             neighbouring: "one card added or removed (replacing one costs twice as much)"
                 .to_owned(),
         },
-        engine: recipe.facts(),
+        engine: mechanism.describe(),
         shares: level.shares().iter().map(Share::fact).collect(),
         universe: UniverseFacts {
-            stations_sha256: basics.stations.digest(),
+            stations_sha256: params.stations.digest(),
             taxonomy_sha256: level.taxonomy_digest(),
             slots: window.n_slots(),
         },
-        post_processing: recipe.consistency().in_words(),
+        post_processing: mechanism.consistency().in_words(),
         expected_error: Some(ExpectedError {
             count_standard_deviation: leaf.scale().approximately() * std::f64::consts::SQRT_2,
             smallest_count_likely_kept: leaf.threshold(),
@@ -160,27 +168,27 @@ fn draft<R: Recipe>(recipe: &R, level: &R::Level<'_>, rows: Vec<Row>, window: &W
     }
 }
 
-impl<R: Recipe> Engine for R {
-    fn facts(&self) -> EngineFacts {
-        let basics = self.basics();
+impl<R: TreeMechanism> Engine for R {
+    fn describe(&self) -> EngineDescription {
+        let params = self.params();
         let (name, version) = self.name_and_revision();
         let parameters = [
-            ("epsilon", basics.epsilon.to_string()),
-            ("height", basics.height.to_string()),
-            ("threshold", basics.threshold.to_string()),
-            ("max_nodes", basics.max_nodes.to_string()),
-            ("max_length", basics.max_length.to_string()),
+            ("epsilon", params.epsilon.to_string()),
+            ("height", params.height.to_string()),
+            ("threshold", params.threshold.to_string()),
+            ("max_nodes", params.max_nodes.to_string()),
+            ("max_length", params.max_length.to_string()),
         ];
         let all = parameters.into_iter().chain(self.own_parameters());
         let parameters = all.map(|(name, value)| (name.to_owned(), value)).collect();
-        EngineFacts { name, version, parameters }
+        EngineDescription { name, version, parameters }
     }
 
-    fn outlook(&self, n_slots: u32) -> Outlook {
-        let Ok(level) = self.level(n_slots) else { return Outlook::default() };
+    fn forecast(&self, n_slots: u32) -> Forecast {
+        let Ok(level) = self.level(n_slots) else { return Forecast::default() };
         let false_children = level.false_children();
-        let height = self.basics().height.get();
-        Outlook {
+        let height = self.params().height.get();
+        Forecast {
             shares: level.shares().iter().map(Share::fact).collect(),
             false_children: Some(false_children),
             expected_nodes: Some(expected_nodes(false_children, height)),
@@ -188,10 +196,10 @@ impl<R: Recipe> Engine for R {
     }
 
     fn price(&self) -> Cost {
-        Cost::differential(self.basics().epsilon)
+        Cost::differential(self.params().epsilon)
     }
 
-    fn fits(&self, window: &Window) -> Result<(), Error> {
+    fn check_window(&self, window: &Window) -> Result<(), Error> {
         fitting_level(self, window).map(|_| ())
     }
 

@@ -1,4 +1,4 @@
-//! The release side of sealing: gathers parcels until every partition has finished a window.
+//! The release side of sealing: gathers segments until every partition has finished a window.
 //!
 //! A window is complete when the markers of partitions 0 … max(count) − 1 are in. Windows complete in any
 //! order; what a settled window still gets is dropped.
@@ -6,14 +6,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::packed::PackedTaps;
-use super::segment::Parcel;
+use super::segment::Segment;
 use crate::model::WindowId;
 use crate::passenger::Stamp;
 use crate::planted;
 
-/// Why parcels do not fit together. Each is a broken invariant.
+/// Why segments do not fit together. Each is a broken invariant.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum AssemblyError {
+pub enum GatherError {
     /// Taps after the marker that said there would be none.
     #[error("S-7: partition {partition} sent taps of a window it had finished")]
     TapsAfterMarker {
@@ -39,30 +39,30 @@ struct Gathering {
 
 /// Windows that are on their way to their release.
 #[derive(Debug, Default)]
-pub struct Assembly {
+pub struct GatheredWindows {
     windows: BTreeMap<WindowId, Gathering>,
 }
 
-impl Assembly {
-    /// Takes a parcel that stood at this offset of `segments`.
-    pub fn take(&mut self, parcel: Parcel, offset: i64) -> Result<(), AssemblyError> {
-        let (Parcel::Taps { window, .. } | Parcel::Finished { window, .. }) = parcel;
+impl GatheredWindows {
+    /// Takes a segment that stood at this offset of `segments`.
+    pub fn take(&mut self, segment: Segment, offset: i64) -> Result<(), GatherError> {
+        let (Segment::Taps { window, .. } | Segment::Finished { window, .. }) = segment;
         let gathering = self.windows.entry(window).or_insert_with(|| Gathering {
             taps: Vec::new(),
             finished: BTreeSet::new(),
             n_partitions: 0,
             first_offset: offset,
         });
-        match parcel {
-            Parcel::Taps { partition, stamps, .. } => {
+        match segment {
+            Segment::Taps { partition, stamps, .. } => {
                 if gathering.finished.contains(&partition) {
-                    return Err(AssemblyError::TapsAfterMarker { partition });
+                    return Err(GatherError::TapsAfterMarker { partition });
                 }
                 gathering.taps.push(PackedTaps::new(stamps));
             }
-            Parcel::Finished { partition, n_partitions, .. } => {
+            Segment::Finished { partition, n_partitions, .. } => {
                 if !gathering.finished.insert(partition) {
-                    return Err(AssemblyError::FinishedTwice { partition });
+                    return Err(GatherError::FinishedTwice { partition });
                 }
                 gathering.n_partitions = gathering.n_partitions.max(n_partitions);
             }
@@ -140,44 +140,44 @@ impl Assembly {
 mod tests {
     use super::*;
 
-    fn finished(window: i64, partition: u32, n_partitions: u32) -> Parcel {
-        Parcel::Finished { window: WindowId::new(window), partition, n_partitions }
+    fn finished(window: i64, partition: u32, n_partitions: u32) -> Segment {
+        Segment::Finished { window: WindowId::new(window), partition, n_partitions }
     }
 
-    fn taps(window: i64, partition: u32) -> Parcel {
-        Parcel::Taps { window: WindowId::new(window), partition, stamps: Vec::new() }
+    fn taps(window: i64, partition: u32) -> Segment {
+        Segment::Taps { window: WindowId::new(window), partition, stamps: Vec::new() }
     }
 
     #[test]
     fn a_window_is_complete_when_every_partition_of_the_largest_count_is_in() {
-        let mut assembly = Assembly::default();
-        assembly.take(taps(1, 0), 10).unwrap();
-        assembly.take(finished(1, 0, 2), 11).unwrap();
-        assembly.take(finished(1, 1, 3), 12).unwrap();
-        assert_eq!(assembly.complete(), None, "a partition was added before the deadline");
-        assembly.take(finished(1, 2, 3), 13).unwrap();
-        assert_eq!(assembly.complete(), Some(WindowId::new(1)));
+        let mut gathered = GatheredWindows::default();
+        gathered.take(taps(1, 0), 10).unwrap();
+        gathered.take(finished(1, 0, 2), 11).unwrap();
+        gathered.take(finished(1, 1, 3), 12).unwrap();
+        assert_eq!(gathered.complete(), None, "a partition was added before the deadline");
+        gathered.take(finished(1, 2, 3), 13).unwrap();
+        assert_eq!(gathered.complete(), Some(WindowId::new(1)));
     }
 
     #[test]
     fn the_committed_offset_is_the_earliest_one_an_unsettled_window_needs() {
-        let mut assembly = Assembly::default();
-        for (parcel, offset) in [(taps(1, 0), 5), (taps(2, 0), 6), (taps(1, 0), 7)] {
-            assembly.take(parcel, offset).unwrap();
+        let mut gathered = GatheredWindows::default();
+        for (segment, offset) in [(taps(1, 0), 5), (taps(2, 0), 6), (taps(1, 0), 7)] {
+            gathered.take(segment, offset).unwrap();
         }
-        assert_eq!(assembly.earliest_needed(), Some(5));
-        assert_eq!(assembly.earliest_needed_without(WindowId::new(1)), Some(6));
-        assembly.settle(WindowId::new(1));
-        assert_eq!(assembly.earliest_needed(), Some(6));
+        assert_eq!(gathered.earliest_needed(), Some(5));
+        assert_eq!(gathered.earliest_needed_without(WindowId::new(1)), Some(6));
+        gathered.settle(WindowId::new(1));
+        assert_eq!(gathered.earliest_needed(), Some(6));
     }
 
     #[test]
     fn taps_after_a_marker_and_a_second_marker_are_broken_invariants() {
-        let mut assembly = Assembly::default();
-        assembly.take(finished(1, 0, 2), 1).unwrap();
-        let late = assembly.take(taps(1, 0), 2);
-        assert_eq!(late, Err(AssemblyError::TapsAfterMarker { partition: 0 }));
-        let twice = assembly.take(finished(1, 0, 2), 3);
-        assert_eq!(twice, Err(AssemblyError::FinishedTwice { partition: 0 }));
+        let mut gathered = GatheredWindows::default();
+        gathered.take(finished(1, 0, 2), 1).unwrap();
+        let late = gathered.take(taps(1, 0), 2);
+        assert_eq!(late, Err(GatherError::TapsAfterMarker { partition: 0 }));
+        let twice = gathered.take(finished(1, 0, 2), 3);
+        assert_eq!(twice, Err(GatherError::FinishedTwice { partition: 0 }));
     }
 }

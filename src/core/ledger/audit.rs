@@ -1,4 +1,4 @@
-//! A ledger in memory, for rehearsals: an auditor runs engines thousands of times, and nothing of it may leave.
+//! A ledger in memory, for audit runs: an auditor runs engines thousands of times, and nothing of it may leave.
 //!
 //! Its permits are another type than [`Permit`](super::Permit): no engine makes a release for one, so nothing
 //! that an audit produces can reach a sink, by construction.
@@ -6,7 +6,7 @@
 use super::{Request, Reservation};
 use crate::model::MicroEpsilon;
 
-/// The right to rehearse one release. It buys an `AuditOutput`, never a `Release`.
+/// The right to run_audited one release. It buys an `AuditOutput`, never a `Release`.
 ///
 /// ```compile_fail
 /// fn publish(
@@ -30,22 +30,22 @@ impl AuditPermit {
     }
 }
 
-/// Books rehearsals in memory and forgets them with itself.
+/// Books audit runs in memory and forgets them with itself.
 #[derive(Debug, Default)]
-pub struct RehearsalLedger {
+pub struct AuditLedger {
     booked: Vec<MicroEpsilon>,
 }
 
-impl RehearsalLedger {
-    /// Books a rehearsal; never refuses, because nothing is spent.
+impl AuditLedger {
+    /// Books an audit run; never refuses, because nothing is spent.
     pub fn reserve(&mut self, request: &Request) -> AuditPermit {
         let sequence = self.booked.len() as u64;
         self.booked.push(request.cost.epsilon());
         AuditPermit { reservation: Reservation::of(sequence, request) }
     }
 
-    /// How many rehearsals it booked.
-    pub fn n_rehearsals(&self) -> usize {
+    /// How many audit runs it booked.
+    pub fn n_runs(&self) -> usize {
         self.booked.len()
     }
 }
@@ -56,7 +56,7 @@ mod tests {
     use crate::model::{Calendar, Cost, Digest, Mac};
 
     #[test]
-    fn a_rehearsal_is_booked_for_its_window_and_price() {
+    fn an_audit_run_is_booked_for_its_window_and_price() {
         let calendar = Calendar::new(jiff::tz::TimeZone::UTC, 86_400, 0, 3_600).unwrap();
         let window = calendar.window_at("2015-11-09T12:00:00Z".parse().unwrap()).unwrap();
         let request = Request {
@@ -65,9 +65,9 @@ mod tests {
             configuration: Digest::of(b"test"),
             cost: Cost::differential(MicroEpsilon::new(5)),
         };
-        let mut ledger = RehearsalLedger::default();
+        let mut ledger = AuditLedger::default();
         let booked: Vec<_> = (0..3).map(|_| ledger.reserve(&request).redeem()).collect();
-        assert_eq!(ledger.n_rehearsals(), 3, "the same again is no repeat here: nothing is spent");
+        assert_eq!(ledger.n_runs(), 3, "the same again is no repeat here: nothing is spent");
         assert!(booked.iter().all(|reservation| reservation.window == window.id()));
         assert_eq!(booked.iter().map(|r| r.sequence).collect::<Vec<_>>(), [0, 1, 2]);
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::close::{Arrival as ArrivalState, Closing, Finished, PartitionSeals};
+use super::close::{ArrivalProgress, Closing, Finished, PartitionSeals};
 use crate::model::{Calendar, Reject, Window, WindowId};
 use crate::passenger::{Stamp, Tap};
 use crate::window::{Arrival, Gate};
@@ -60,9 +60,9 @@ impl Judged {
 
 /// One partition.
 #[derive(Debug)]
-pub struct Intake {
+pub struct PartitionState {
     seals: PartitionSeals,
-    arrival: ArrivalState,
+    arrival: ArrivalProgress,
     held: BTreeMap<WindowId, Vec<Stamp>>,
     n_held: usize,
     greatest_event: Option<Timestamp>,
@@ -70,7 +70,7 @@ pub struct Intake {
     at_end_since: Option<Timestamp>,
 }
 
-impl Intake {
+impl PartitionState {
     /// A partition that was sealed so far when it was last committed.
     pub fn new(rules: &Rules, seals: PartitionSeals, greatest_event: Option<Timestamp>) -> Self {
         let (grace, margin) = match rules.closing {
@@ -79,7 +79,7 @@ impl Intake {
         };
         Self {
             seals,
-            arrival: ArrivalState::new(grace, margin),
+            arrival: ArrivalProgress::new(grace, margin),
             held: BTreeMap::new(),
             n_held: 0,
             greatest_event,
@@ -203,14 +203,14 @@ pub struct Sealing {
 
 /// What a commit remembers of a partition beside its position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Remembered {
+pub struct IngestMetadata {
     /// Sealed up to and with this window.
     pub sealed_through: Option<WindowId>,
     /// Greatest event time, for closing by watermark.
     pub greatest_event: Option<Timestamp>,
 }
 
-impl Remembered {
+impl IngestMetadata {
     /// As it stands in a commit's metadata.
     pub fn to_text(self) -> String {
         let number =
@@ -269,64 +269,71 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn take(intake: &mut Intake, rules: &Rules, event: &str, arrived: &str) -> Result<(), Reject> {
+    fn take(
+        state: &mut PartitionState,
+        rules: &Rules,
+        event: &str,
+        arrived: &str,
+    ) -> Result<(), Reject> {
         let (event, arrival) = (at(event), Arrival::Stamped(at(arrived)));
         let window = rules.calendar.window_at(event).unwrap();
         let card = CardKey::from_halves([1, 2]);
         let tap = Tap::new(window.id(), card, window.offset_millis(event).unwrap(), StationIx(0));
-        intake.take(rules.closing, &Judged::new(&rules.gate, tap, &window, event, arrival))
+        state.take(rules.closing, &Judged::new(&rules.gate, tap, &window, event, arrival))
     }
 
     #[test]
     fn a_clock_that_runs_ahead_moves_no_watermark() {
         let rules = rules();
-        let mut intake = Intake::new(&rules, PartitionSeals::default(), None);
+        let mut state = PartitionState::new(&rules, PartitionSeals::default(), None);
         let (honest, arrived) = ("2015-11-09T12:00:10Z", "2015-11-09T12:00:11Z");
-        assert_eq!(take(&mut intake, &rules, honest, arrived), Ok(()));
-        let ahead = take(&mut intake, &rules, "2015-11-09T12:02:10Z", arrived);
-        assert_eq!((ahead, intake.greatest_event()), (Err(Reject::TooFarAhead), Some(at(honest))));
+        assert_eq!(take(&mut state, &rules, honest, arrived), Ok(()));
+        let ahead = take(&mut state, &rules, "2015-11-09T12:02:10Z", arrived);
+        assert_eq!((ahead, state.greatest_event()), (Err(Reject::TooFarAhead), Some(at(honest))));
     }
 
     #[test]
     fn a_window_is_due_after_deadline_and_margin_and_empty_ones_are_due_too() {
         let rules = rules();
-        let mut intake = Intake::new(&rules, PartitionSeals::default(), None);
+        let mut state = PartitionState::new(&rules, PartitionSeals::default(), None);
         assert_eq!(
-            take(&mut intake, &rules, "2015-11-09T12:00:10Z", "2015-11-09T12:00:11Z"),
+            take(&mut state, &rules, "2015-11-09T12:00:10Z", "2015-11-09T12:00:11Z"),
             Ok(())
         );
-        let due = |intake: &Intake| intake.due(&rules, 100, Intake::finished_by_arrival).len();
-        assert_eq!(due(&intake), 0);
-        intake.reached_end(at("2015-11-09T12:02:05Z"));
-        assert_eq!(due(&intake), 0, "exactly at deadline plus margin is not after it");
-        intake.reached_end(at("2015-11-09T12:03:06Z"));
-        assert_eq!(due(&intake), 2);
-        intake.committed(Some(WindowId::new(rules.first.number() + 1)));
-        assert_eq!((due(&intake), intake.n_held()), (0, 0));
-        let late = take(&mut intake, &rules, "2015-11-09T12:00:20Z", "2015-11-09T12:00:50Z");
+        let due = |state: &PartitionState| {
+            state.due(&rules, 100, PartitionState::finished_by_arrival).len()
+        };
+        assert_eq!(due(&state), 0);
+        state.reached_end(at("2015-11-09T12:02:05Z"));
+        assert_eq!(due(&state), 0, "exactly at deadline plus margin is not after it");
+        state.reached_end(at("2015-11-09T12:03:06Z"));
+        assert_eq!(due(&state), 2);
+        state.committed(Some(WindowId::new(rules.first.number() + 1)));
+        assert_eq!((due(&state), state.n_held()), (0, 0));
+        let late = take(&mut state, &rules, "2015-11-09T12:00:20Z", "2015-11-09T12:00:50Z");
         assert_eq!(late, Err(Reject::ArrivalAfterSeal));
     }
 
     #[test]
     fn a_partition_has_ended_when_it_was_at_its_end_for_a_while() {
         let rules = rules();
-        let mut intake = Intake::new(&rules, PartitionSeals::default(), None);
+        let mut state = PartitionState::new(&rules, PartitionSeals::default(), None);
         let [begin, soon, later] =
             ["2015-11-09T12:00:00Z", "2015-11-09T12:00:01Z", "2015-11-09T12:00:02Z"];
-        assert!(!intake.has_ended(at(later)), "nobody has looked for an end");
-        intake.reached_end(at(begin));
-        intake.reached_end(at(soon));
-        assert!(!intake.has_ended(at(soon)));
-        assert!(intake.has_ended(at(later)));
-        take(&mut intake, &rules, begin, soon).unwrap();
-        assert!(!intake.has_ended(at(later)), "there was more");
+        assert!(!state.has_ended(at(later)), "nobody has looked for an end");
+        state.reached_end(at(begin));
+        state.reached_end(at(soon));
+        assert!(!state.has_ended(at(soon)));
+        assert!(state.has_ended(at(later)));
+        take(&mut state, &rules, begin, soon).unwrap();
+        assert!(!state.has_ended(at(later)), "there was more");
     }
 
     #[test]
     fn taps_before_the_first_window_do_not_count() {
         let rules = rules();
-        let mut intake = Intake::new(&rules, PartitionSeals::default(), None);
-        let early = take(&mut intake, &rules, "2015-11-09T11:59:10Z", "2015-11-09T11:59:11Z");
+        let mut state = PartitionState::new(&rules, PartitionSeals::default(), None);
+        let early = take(&mut state, &rules, "2015-11-09T11:59:10Z", "2015-11-09T11:59:11Z");
         assert_eq!(early, Err(Reject::OutsideRange));
     }
 
@@ -334,13 +341,13 @@ mod tests {
     fn what_a_commit_remembers_reads_back() {
         let event = Some(at("2015-11-09T12:00:00.5Z"));
         for remembered in [
-            Remembered::default(),
-            Remembered { sealed_through: Some(WindowId::new(-4)), greatest_event: event },
+            IngestMetadata::default(),
+            IngestMetadata { sealed_through: Some(WindowId::new(-4)), greatest_event: event },
         ] {
-            assert_eq!(Remembered::from_text(&remembered.to_text()), Some(remembered));
+            assert_eq!(IngestMetadata::from_text(&remembered.to_text()), Some(remembered));
         }
-        let ended = format!("{}\0", Remembered::default().to_text());
-        assert_eq!(Remembered::from_text(&ended), Some(Remembered::default()));
-        assert_eq!(Remembered::from_text("somebody else's"), None);
+        let ended = format!("{}\0", IngestMetadata::default().to_text());
+        assert_eq!(IngestMetadata::from_text(&ended), Some(IngestMetadata::default()));
+        assert_eq!(IngestMetadata::from_text("somebody else's"), None);
     }
 }

@@ -6,7 +6,7 @@ use super::Warning;
 use super::keys::{Form, KEYS};
 use super::reader::{Reader, duration_secs};
 use super::tree_check::Tree;
-use crate::engine::{Engine, Outlook};
+use crate::engine::{Engine, Forecast};
 use crate::model::{Calendar, Digest, MicroEpsilon, Stations};
 
 pub(super) fn warnings(reader: &Reader, engine: &dyn Engine, calendar: &Calendar) -> Vec<Warning> {
@@ -26,16 +26,16 @@ pub(super) fn warnings(reader: &Reader, engine: &dyn Engine, calendar: &Calendar
     if epsilon > MicroEpsilon::new(10_000_000) {
         warnings.push(Warning::LargeEpsilon(epsilon.to_string()));
     }
-    if let Outlook {
+    if let Forecast {
         false_children: Some(false_children),
         expected_nodes: Some(expected_nodes),
         ..
-    } = engine.outlook(calendar.slots_nominal())
+    } = engine.forecast(calendar.slots_nominal())
         && false_children > 1.0
     {
         warnings.push(Warning::Growth { false_children, expected_nodes });
     }
-    let name = engine.facts().name;
+    let name = engine.describe().name;
     let tree = Tree::ALL.iter().find(|(known, _)| *known == name);
     for key in tree.map_or(&[][..], |(_, tree)| tree.unused_keys()) {
         if reader.is_written(key) {
@@ -82,7 +82,7 @@ pub(super) fn digest(
     text.push_str(&format!("window.max_length = {longest}\n"));
     // Naming the zone, even the default one, decides whether local times count.
     text.push_str(&format!("feed.local_times = {}\n", reader.is_written("feed.time_zone")));
-    let facts = engine.facts();
+    let facts = engine.describe();
     text.push_str(&format!("engine.name = {}\nengine.revision = {}\n", facts.name, facts.version));
     for (name, value) in facts.parameters {
         text.push_str(&format!("engine.{name} = {value}\n"));

@@ -64,11 +64,11 @@ impl Snapshot {
     }
 }
 
-/// The panel. Nobody waits long for anybody: it is locked for a copy only.
+/// The status. Nobody waits long for anybody: it is locked for a copy only.
 #[derive(Debug, Default)]
-pub struct Panel(Mutex<Snapshot>);
+pub struct Status(Mutex<Snapshot>);
 
-impl Panel {
+impl Status {
     fn lock(&self) -> MutexGuard<'_, Snapshot> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -118,20 +118,20 @@ mod tests {
 
     #[test]
     fn what_was_reserved_is_spent_and_what_is_settled_is_released() {
-        let panel = Panel::default();
-        panel.ledger(Some(WindowId::new(1)), vec![line(1, 5, true), line(2, 7, false)]);
-        let now = panel.snapshot();
+        let status = Status::default();
+        status.ledger(Some(WindowId::new(1)), vec![line(1, 5, true), line(2, 7, false)]);
+        let now = status.snapshot();
         assert_eq!(now.spent(), MicroEpsilon::new(12));
         assert_eq!(now.released(), BTreeSet::from([WindowId::new(1)]));
     }
 
     #[test]
     fn a_watermark_never_goes_back() {
-        let panel = Panel::default();
+        let status = Status::default();
         let later = Timestamp::from_second(60).unwrap();
-        panel.watermark(Some(later));
-        panel.watermark(Some(Timestamp::UNIX_EPOCH));
-        panel.watermark(None);
-        assert_eq!(panel.snapshot().watermark, Some(later));
+        status.watermark(Some(later));
+        status.watermark(Some(Timestamp::UNIX_EPOCH));
+        status.watermark(None);
+        assert_eq!(status.snapshot().watermark, Some(later));
     }
 }

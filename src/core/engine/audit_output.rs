@@ -3,7 +3,7 @@
 use super::Row;
 use crate::ledger::AuditPermit;
 
-/// The outcome of a rehearsal. No sink accepts it, and nothing turns it into a [`Release`](super::Release).
+/// The outcome of an audit run. No sink accepts it, and nothing turns it into a [`Release`](super::Release).
 ///
 /// ```compile_fail
 /// fn publish(output: tapveil_core::engine::AuditOutput) -> tapveil_core::engine::Release {
