@@ -4,7 +4,11 @@
     allow(clippy::print_stdout, clippy::unwrap_used, reason = "tests print their seeds")
 )]
 
-pub use tapveil_core::{audit, engine, model, passenger, protocol, recheck, seal, secret, window};
+pub use tapveil_core::{
+    audit, declare, engine, model, passenger, protocol, recheck, seal, secret, window,
+};
+
+pub use tapveil_core::{keys, words};
 
 pub mod ingest;
 pub mod ledger;

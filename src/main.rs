@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use tapveil::engine::Registry;
+
 fn main() -> ExitCode {
-    tapveil::cli::run(std::env::args_os())
+    tapveil::cli::run(std::env::args_os(), &Registry::standard())
 }

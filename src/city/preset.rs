@@ -141,7 +141,7 @@ pub(super) fn configuration(preset: Preset) -> String {
     let windows = Windows::of(preset);
     format!(
         r#"# A synthetic city, preset "{name}": releases of made-up taps protect nobody real.
-version = 1
+version = 2
 
 [secret]
 file = "tapveil.secret"
@@ -170,12 +170,14 @@ max_length = 12
 [engine]
 name = "safepath"
 epsilon = "1.0"
+
+[engine.safepath]
 height = 4
 threshold = "own-noise"
 # Every taxonomy level gets the same share; "paper" starves the time taxonomy at 168 slots.
 allocation = "even"
 
-[engine.taxonomy]
+[engine.safepath.taxonomy]
 locations = {{ fanout = 2, height = 3 }}
 times = {{ fanout = 2, height = 3 }}
 

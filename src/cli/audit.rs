@@ -9,6 +9,7 @@ use super::Failure;
 use super::failure::say;
 use super::progress::Progress;
 use crate::audit::{self, ALPHA, Effort, EngineFinding, MutantFinding, Report};
+use crate::engine::Registry;
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
@@ -20,8 +21,8 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let names = audit::engine_names();
+pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
+    let names = audit::engine_names(registry);
     if let Some(name) = &arguments.engine
         && !names.contains(&name.as_str())
     {
@@ -31,9 +32,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         )));
     }
     let engine = arguments.engine.as_deref();
-    let progress = Progress::new(audit::n_steps(engine) as u64, "", arguments.json);
+    let progress = Progress::new(audit::n_steps(registry, engine) as u64, "", arguments.json);
     let n_begun = Cell::new(0);
-    let report = audit::audit(engine, Effort::usual(), &|what| {
+    let report = audit::audit(registry, engine, Effort::usual(), &|what| {
         progress.say(what);
         progress.at(n_begun.replace(n_begun.get() + 1));
     });

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::failure::say;
 use super::{ConfigArgument, Failure};
 use crate::config::{self, Settings, Statement};
-use crate::engine::{Forecast, ShareFact};
+use crate::engine::{Figure, Forecast, Registry, ShareFact};
 use crate::kafka;
 use crate::ledger::{Journal, Tail};
 
@@ -23,8 +23,8 @@ pub(super) struct Arguments {
     statement: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let settings = config::load(&arguments.config.config)?;
+pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
+    let settings = config::load_with(&arguments.config.config, registry)?;
     if arguments.statement {
         say(Statement::of(&settings).to_string().trim_end());
         return Ok(ExitCode::SUCCESS);
@@ -72,14 +72,15 @@ fn say_settings(settings: &Settings, forecast: &Forecast, spent: &str, tail: Tai
 
 fn say_forecast(forecast: &Forecast) {
     if !forecast.shares.is_empty() {
-        say("budget split   every class of tree nodes, with its share of epsilon on a path");
+        say(&format!("budget split   {}", forecast.shares_of));
         say(&format!("  {:<38} {:>12} {:>14} {:>9}", "class", "share", "noise scale", "threshold"));
     }
     for ShareFact { class, share, scale, threshold } in &forecast.shares {
         say(&format!("  {class:<38} {share:>12} {scale:>14} {threshold:>9}"));
     }
-    if let Some(growth) = forecast.false_children {
-        say(&format!("growth         {growth:.4} paths that noise makes up below every empty one"));
+    let figures = forecast.expected_error.iter().flat_map(|error| &error.figures);
+    for Figure { value, about, .. } in figures {
+        say(&format!("expect         {value:.4} {about}"));
     }
 }
 
@@ -130,7 +131,7 @@ fn as_json(settings: &Settings, forecast: &Forecast, spent_micro: u64) -> Value 
         "stations": settings.stations.len(),
         "engine": { "name": engine.name, "version": engine.version, "parameters": parameters },
         "shares": forecast.shares,
-        "false_children_per_empty_node": forecast.false_children,
+        "expected_error": forecast.expected_error,
         "spent_micro": spent_micro,
         "kafka": settings.kafka.as_ref().map(kafka_as_json),
         "warnings": settings.warnings.iter().map(ToString::to_string).collect::<Vec<_>>(),

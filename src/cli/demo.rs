@@ -17,8 +17,10 @@ use super::{COMMIT, Failure, VERSION};
 use crate::city::{City, CityTap, Preset};
 use crate::clock::SystemClock;
 use crate::config::{self, Settings};
+use crate::engine::Registry;
 use crate::kafka::{self, FeedOptions, Feeder, InProcess, Outgoing};
-use crate::pipeline::run::{Event, Role, Service, Stop};
+use crate::pipeline::run::{Role, Service, Stop};
+use crate::pipeline::{Event, Observers};
 use crate::publish::verify::verify;
 
 const CONFIG: &str = include_str!("../../config/demo.toml");
@@ -32,7 +34,7 @@ pub(super) struct Arguments {
     /// Where the city and its releases go; must not hold an earlier one
     #[arg(long, value_name = "DIR", default_value = "tapveil-demo")]
     out: PathBuf,
-    /// Which engine: safepath, hybrid, simple, seqpt, lk or projection
+    /// Which engine; `tapveil config --default` lists them
     #[arg(long, value_name = "NAME", default_value = "safepath")]
     engine: String,
     /// How many cards the city has
@@ -46,20 +48,20 @@ pub(super) struct Arguments {
     stay: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
     let began = Instant::now();
     let dir = &arguments.out;
     let usage = |error: crate::city::Error| Failure::usage(error.to_string());
     let city = City::new(Preset::Metro, Some(arguments.cards), 1).map_err(usage)?;
     let cluster = InProcess::start()?;
     let text = CONFIG
-        .replace("ENGINE", engine_section(&arguments.engine)?)
+        .replace("ENGINE", engine_section(registry, &arguments.engine)?)
         .replace("BROKERS", &cluster.brokers())
         .replace("LISTEN", &arguments.listen);
     write_feed(dir, &text)?;
     let taps = write_days(&city, dir)?;
     let path = dir.join("tapveil.toml");
-    let settings = config::load(&path)?;
+    let settings = config::load_with(&path, registry)?;
     let kafka = cluster.settings(settings.required_kafka(&path)?)?;
     let stop = Stop::default();
     let console = Console::start(&settings, Role::All, Some(NOTE), &stop)?;
@@ -100,12 +102,14 @@ fn play_and_run(
         version: VERSION,
         commit: COMMIT,
         clock: &SystemClock,
-        metrics: &console.shown.metrics,
         health: &console.shown.health,
-        status: &console.shown.status,
-        on_event: &|event| match event {
-            Event::WaitingForLedger | Event::WaitingForBroker(_) | Event::Topic(_) => {}
-            event => say(&format!("  {event}")),
+        observers: Observers {
+            metrics: &console.shown.metrics,
+            status: &console.shown.status,
+            log: &|event| match event {
+                Event::WaitingForLedger | Event::WaitingForBroker(_) | Event::Topic(_) => {}
+                event => say(&format!("  {event}")),
+            },
         },
     };
     std::thread::scope(|scope| {
@@ -172,32 +176,10 @@ fn write_days(city: &City, dir: &Path) -> Result<Vec<(DateTime, Vec<u8>)>, Failu
     Ok(taps)
 }
 
-/// What `[engine]` says for each engine.
-fn engine_section(name: &str) -> Result<&'static str, Failure> {
-    Ok(match name {
-        "safepath" => {
-            "[engine]\nname = \"safepath\"\nepsilon = \"4.0\"\nheight = 2\nallocation = \"even\"\n\n\
-             [engine.taxonomy]\nlocations = { fanout = 4, height = 1 }\ntimes = \"flat\"\n"
-        }
-        "hybrid" => {
-            "[engine]\nname = \"hybrid\"\nepsilon = \"4.0\"\nheight = 3\ninput = \"sequences\"\n\n\
-             [engine.taxonomy]\nlocations = { fanout = 8, height = 1 }\n"
-        }
-        "simple" => {
-            "[engine]\nname = \"simple\"\nepsilon = \"4.0\"\nheight = 2\ninput = \"sequences\"\n"
-        }
-        "seqpt" => "[engine]\nname = \"seqpt\"\nepsilon = \"4.0\"\nheight = 2\n",
-        "lk" => {
-            "[engine]\nname = \"lk\"\nl = 2\nk = 20\nscore = 1\n\
-             weights = { alpha = \"0.4\", beta = \"0.2\", gamma = \"0.2\", delta = \"0.2\" }\n"
-        }
-        "projection" => {
-            "[engine]\nname = \"projection\"\nbreach = \"0.5\"\ninput = \"sequences\"\nadversaries = \"line\"\n"
-        }
-        other => {
-            return Err(Failure::usage(format!(
-                "{other:?} is not an engine; use safepath, hybrid, simple, seqpt, lk or projection"
-            )));
-        }
+/// What `[engine]` says for this engine.
+fn engine_section(registry: &Registry, name: &str) -> Result<&'static str, Failure> {
+    registry.find(name).map(|engine| engine.demo).ok_or_else(|| {
+        let known = registry.names().join(", ");
+        Failure::usage(format!("{name:?} is not an engine; use one of {known}"))
     })
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::failure::say;
 use super::sending::connected;
 use super::{ConfigArgument, Failure};
+use crate::engine::Registry;
 use crate::kafka::HEADER;
 use crate::kafka::{Received, read_committed};
 use crate::publish::topic::{RecordKind, TopicRecord, rebuild};
@@ -25,8 +26,8 @@ pub(super) struct Arguments {
     timeout: u64,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let (_, kafka) = connected(&arguments.config.config)?;
+pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
+    let (_, kafka) = connected(&arguments.config.config, registry)?;
     let mut exporter = Exporter { out: &arguments.out, ..Exporter::default() };
     let timeout = Duration::from_secs(arguments.timeout.max(1));
     read_committed(&kafka, &kafka.topics.releases, HEADER, timeout, &mut |record| {

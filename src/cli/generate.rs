@@ -14,6 +14,7 @@ use super::progress::Progress;
 #[cfg(feature = "kafka")]
 use super::sending::SendArguments;
 use crate::city::{City, Preset};
+use crate::engine::Registry;
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
@@ -66,11 +67,11 @@ pub(super) struct LiveArguments {
     pub(super) late_by: u32,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
     let usage = |error: crate::city::Error| Failure::usage(error.to_string());
     let preset: Preset = arguments.preset.parse().map_err(usage)?;
     let city = City::new(preset, arguments.cards, arguments.seed).map_err(usage)?;
-    let Some(out) = &arguments.out else { return without_files(arguments, &city) };
+    let Some(out) = &arguments.out else { return without_files(arguments, &city, registry) };
     #[cfg(feature = "kafka")]
     if let Some(flag) = arguments.live.send.any_given() {
         return Err(Failure::usage(format!(
@@ -89,12 +90,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 /// Without a directory the taps go into Kafka.
 #[cfg(feature = "kafka")]
-fn without_files(arguments: &Arguments, city: &City) -> Result<ExitCode, Failure> {
-    live::run(arguments, city)
+fn without_files(
+    arguments: &Arguments,
+    city: &City,
+    registry: &Registry,
+) -> Result<ExitCode, Failure> {
+    live::run(arguments, city, registry)
 }
 
 #[cfg(not(feature = "kafka"))]
-fn without_files(_: &Arguments, _: &City) -> Result<ExitCode, Failure> {
+fn without_files(_: &Arguments, _: &City, _: &Registry) -> Result<ExitCode, Failure> {
     Err(super::no_kafka::missing("generate without --out"))
 }
 

@@ -12,6 +12,7 @@ use rand::rngs::SysRng;
 use super::Failure;
 use super::failure::say;
 use crate::clock::{Clock, SystemClock};
+use crate::engine::Registry;
 use crate::ledger::Journal;
 use crate::secret::{SECRET_BYTES, Secret};
 
@@ -22,11 +23,14 @@ const STARTER: &str = include_str!("starter.toml");
 pub(super) struct Arguments {
     /// Where to put tapveil.toml, tapveil.secret and tapveil.ledger
     dir: PathBuf,
+    /// Which engine; `tapveil config --default` lists them
+    #[arg(long, value_name = "NAME", default_value = "safepath")]
+    engine: String,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
     let dir = &arguments.dir;
-    write_feed(dir, STARTER)?;
+    write_feed(dir, &starter(registry, &arguments.engine)?)?;
     say(&format!(
         "made tapveil.toml, tapveil.secret and tapveil.ledger in {}\n\
          next: put your stations into {}, edit tapveil.toml, then\n  \
@@ -36,6 +40,22 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         dir.join("tapveil.toml").display(),
     ));
     Ok(ExitCode::SUCCESS)
+}
+
+/// The starter configuration with the section of this engine.
+pub(super) fn starter(registry: &Registry, name: &str) -> Result<String, Failure> {
+    let Some(engine) = registry.find(name) else {
+        let known = registry.names().join(", ");
+        return Err(Failure::usage(format!("{name:?} is not an engine; use one of {known}")));
+    };
+    let price = match engine.is_differential {
+        true => {
+            "epsilon = \"1.0\"                     # price of one release: smaller is more private and less exact\n"
+        }
+        false => "",
+    };
+    let section = format!("[engine]\nname = \"{name}\"\n{price}\n{}", engine.starter);
+    Ok(STARTER.replace("ENGINE\n", &section))
 }
 
 /// Writes configuration, secret and ledger, or complains that one is there already and writes nothing.

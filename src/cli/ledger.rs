@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::failure::say;
 use super::{ConfigArgument, Failure};
 use crate::config;
+use crate::engine::Registry;
 use crate::ledger::{Book, Entry, Journal, Tail};
 
 #[derive(clap::Args)]
@@ -35,10 +36,10 @@ struct ReadArguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
     let (Command::Show(read) | Command::Verify(read)) = &arguments.command;
     let (book, tail) = match read.topic {
-        true => (topic_book(&read.config)?, Tail::Whole),
+        true => (topic_book(&read.config, registry)?, Tail::Whole),
         false => {
             let (path, secret) = config::ledger_and_secret(&read.config.config)?;
             Journal::inspect(&path, &secret.ledger_key())?
@@ -66,14 +67,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 #[cfg(feature = "kafka")]
 /// The ledger topic, read from its beginning to its end and checked record by record.
-fn topic_book(config: &ConfigArgument) -> Result<Book, Failure> {
-    let settings = config::load(&config.config)?;
+fn topic_book(config: &ConfigArgument, registry: &Registry) -> Result<Book, Failure> {
+    let settings = config::load_with(&config.config, registry)?;
     let kafka = settings.required_kafka(&config.config)?;
     Ok(crate::pipeline::run::topic_book(&settings, kafka)?)
 }
 
 #[cfg(not(feature = "kafka"))]
-fn topic_book(_: &ConfigArgument) -> Result<Book, Failure> {
+fn topic_book(_: &ConfigArgument, _: &Registry) -> Result<Book, Failure> {
     Err(super::no_kafka::missing("--topic"))
 }
 

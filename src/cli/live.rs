@@ -16,19 +16,24 @@ use super::taps_file::Output;
 use crate::city::City;
 use crate::clock::{Clock, SystemClock};
 use crate::config::{self, Settings};
+use crate::engine::Registry;
 use crate::kafka::{Outgoing, topics};
 use crate::model::StationIx;
 
 /// Messages a second unless somebody says otherwise.
 const USUAL_RATE: u32 = 1_000;
 
-pub(super) fn run(arguments: &Arguments, city: &City) -> Result<ExitCode, Failure> {
+pub(super) fn run(
+    arguments: &Arguments,
+    city: &City,
+    registry: &Registry,
+) -> Result<ExitCode, Failure> {
     let live = &arguments.live;
     let how_long = check(live)?;
     let Some(path) = &live.config else {
         return Err(Failure::usage("--topic needs a configuration: add -c FILE".to_owned()));
     };
-    let (settings, mut kafka) = connected(path)?;
+    let (settings, mut kafka) = connected(path, registry)?;
     if let Some(Some(topic)) = &live.topic {
         kafka.topics.taps.clone_from(topic);
     }
@@ -102,9 +107,9 @@ impl<'a> Riders<'a> {
         let event =
             now.checked_sub(SignedDuration::from_millis(behind.cast_signed())).unwrap_or(now);
         let name = format!("c{card:08}");
-        let ingest = &self.settings.ingest;
+        let feed = &self.settings.feed;
         let time = format!("{event:.3}");
-        let payload = Output::of(ingest.format).message(&ingest.fields, [&name, station, &time]);
+        let payload = Output::of(feed.format).message(&feed.fields, [&name, station, &time]);
         let is_double = self.chance.happens(self.live.send.duplicates);
         (Outgoing { key: keyed.then_some(name), payload }, is_double)
     }

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use tracing::Level;
 
 use crate::config::{Log, LogFormat, LogLevel};
-use crate::pipeline::run::{Event, Weight};
+use crate::pipeline::{Event, Weight};
 
 /// Starts the log; everything goes to standard error.
 pub(super) fn start(log: Log) {
@@ -28,6 +28,7 @@ pub(super) fn start(log: Log) {
 pub(super) fn event(event: &Event) {
     let (name, window) = (event.name(), event.window().map(|window| window.name()));
     match event.weight() {
+        Weight::Silent => {}
         Weight::Info => tracing::info!(event = name, window, "{event}"),
         Weight::Warning => tracing::warn!(event = name, window, "{event}"),
     }

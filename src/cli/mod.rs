@@ -9,6 +9,7 @@
 
 mod audit;
 mod check;
+mod config;
 #[cfg(feature = "kafka")]
 mod demo;
 #[cfg(feature = "kafka")]
@@ -46,6 +47,8 @@ use clap::{Parser, Subcommand};
 
 use failure::Failure;
 
+use crate::engine::Registry;
+
 /// This build.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The commit it was built from.
@@ -77,6 +80,8 @@ enum Command {
     Verify(verify::Arguments),
     /// Check a configuration and show what it means; all complaints at once
     Check(check::Arguments),
+    /// Print every configuration key with its default and reason, or a JSON Schema for editors
+    Config(config::Arguments),
     /// Try to break the guarantee of the engines; exit 1 if it breaks
     Audit(audit::Arguments),
     /// Show or check what was spent
@@ -111,8 +116,8 @@ pub(crate) struct ConfigArgument {
     config: PathBuf,
 }
 
-/// Does what the arguments say.
-pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+/// Does what the arguments say, with these engines.
+pub fn run(arguments: impl IntoIterator<Item = OsString>, registry: &Registry) -> ExitCode {
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         Err(error) => {
@@ -123,22 +128,23 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let done = match arguments.command {
-        Command::Quickstart(arguments) => quickstart::run(&arguments),
+        Command::Quickstart(arguments) => quickstart::run(&arguments, registry),
         #[cfg(feature = "kafka")]
-        Command::Demo(arguments) => demo::run(&arguments),
-        Command::Init(arguments) => init::run(&arguments),
-        Command::Sanitize(arguments) => sanitize::run(&arguments),
+        Command::Demo(arguments) => demo::run(&arguments, registry),
+        Command::Init(arguments) => init::run(&arguments, registry),
+        Command::Sanitize(arguments) => sanitize::run(&arguments, registry),
         Command::Verify(arguments) => verify::run(&arguments),
-        Command::Check(arguments) => check::run(&arguments),
-        Command::Audit(arguments) => audit::run(&arguments),
-        Command::Ledger(arguments) => ledger::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments, registry),
+        Command::Config(arguments) => config::run(&arguments, registry),
+        Command::Audit(arguments) => audit::run(&arguments, registry),
+        Command::Ledger(arguments) => ledger::run(&arguments, registry),
         #[cfg(feature = "kafka")]
-        Command::Run(arguments) => run::run(&arguments),
-        Command::Generate(arguments) => generate::run(&arguments),
+        Command::Run(arguments) => run::run(&arguments, registry),
+        Command::Generate(arguments) => generate::run(&arguments, registry),
         #[cfg(feature = "kafka")]
-        Command::Replay(arguments) => replay::run(&arguments),
+        Command::Replay(arguments) => replay::run(&arguments, registry),
         #[cfg(feature = "kafka")]
-        Command::Export(arguments) => export::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments, registry),
         #[cfg(not(feature = "kafka"))]
         Command::Demo(arguments)
         | Command::Run(arguments)

@@ -8,6 +8,7 @@ use super::generate::write_city;
 use super::{COMMIT, Failure, VERSION};
 use crate::city::{City, Preset};
 use crate::config;
+use crate::engine::Registry;
 use crate::metrics::Metrics;
 use crate::publish::verify::verify;
 
@@ -21,19 +22,19 @@ pub(super) struct Arguments {
     cards: u64,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
     let dir = &arguments.out;
     let usage = |error: crate::city::Error| Failure::usage(error.to_string());
     let city = City::new(Preset::Metro, Some(arguments.cards), 1).map_err(usage)?;
     say(&format!("1. a synthetic city of {} cards in {}", city.n_cards(), dir.display()));
     write_city(&city, dir, false)?;
-    let settings = config::load(&dir.join("tapveil.toml"))?;
+    let settings = config::load_with(&dir.join("tapveil.toml"), registry)?;
     let releases = dir.join("releases");
     say("2. one window of a week, released with differential privacy");
     let taps = dir.join("taps.csv");
     let metrics = Metrics::new(VERSION, COMMIT);
     let summary =
-        super::sanitize::sanitize(&settings, &taps, &releases, settings.span, &metrics, false)?;
+        super::sanitize::sanitize(&settings, &taps, &releases, settings.span(), &metrics, false)?;
     super::sanitize::say_summary(&summary, &releases);
     say("3. the release, checked as a recipient would");
     let report = verify(&releases)?;

@@ -9,6 +9,7 @@ use super::progress::Progress;
 use super::sending::{Chance, SendArguments, Shuffle, check_share, connected, feeder};
 use super::taps_file::{Record, TapsFile};
 use super::{ConfigArgument, Failure};
+use crate::engine::Registry;
 use crate::ingest::Decoder;
 use crate::kafka::{Feeder, Outgoing, topics};
 
@@ -36,10 +37,10 @@ pub(super) struct Arguments {
     seed: u64,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
     check_share("--duplicates", arguments.send.duplicates)?;
-    let (settings, kafka) = connected(&arguments.config.config)?;
-    let ingest = &settings.ingest;
+    let (settings, kafka) = connected(&arguments.config.config, registry)?;
+    let ingest = &settings.ingest();
     let (mut taps, output) =
         TapsFile::open(&arguments.taps, ingest.format, &ingest.fields, arguments.send.keyed)?;
     topics::make_taps(&kafka)?;

@@ -9,8 +9,10 @@ use super::{COMMIT, ConfigArgument, Failure, VERSION, log};
 use crate::clock::SystemClock;
 use crate::config::{self, Settings, Statement};
 use crate::console::{Facts, Opened, Shown, Token};
+use crate::engine::Registry;
 use crate::metrics::{Health, Metrics, Status};
 use crate::model::WindowId;
+use crate::pipeline::Observers;
 use crate::pipeline::run::{Role, Service, Stop};
 use crate::seal::Closing;
 
@@ -39,11 +41,12 @@ enum RoleArgument {
     All,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
     let path: &PathBuf = &arguments.config.config;
-    let mut settings = config::load(path)?;
+    let mut settings = config::load_with(path, registry)?;
     if let (Some(from), Some(to)) = (&arguments.from, &arguments.to) {
-        settings.span = Some(super::sanitize::parse_span(&settings, from, to)?);
+        let span = super::sanitize::parse_span(&settings, from, to)?;
+        (settings.from, settings.to) = (Some(span.from), Some(span.to));
     }
     let settings = settings;
     settings.require_approval()?;
@@ -53,7 +56,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         RoleArgument::Release => Role::Release,
         RoleArgument::All => Role::All,
     };
-    log::start(settings.live.log);
+    log::start(settings.log);
     let stop = Stop::default();
     let console = Console::start(&settings, role, None, &stop)?;
     console.serving.runtime.spawn(stop_on_signals(stop.clone()));
@@ -65,10 +68,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         version: VERSION,
         commit: COMMIT,
         clock: &SystemClock,
-        metrics: &console.shown.metrics,
         health: &console.shown.health,
-        status: &console.shown.status,
-        on_event: &log::event,
+        observers: Observers {
+            metrics: &console.shown.metrics,
+            status: &console.shown.status,
+            log: &log::event,
+        },
     };
     let done = crate::pipeline::run::run(&service, &stop);
     console.serving.end();
@@ -100,7 +105,7 @@ impl Console {
             is_draining: Arc::new(move || draining.is_set()),
             opened: Opened::default(),
         });
-        let serving = Serving::start(settings.live.listen, shown.clone())?;
+        let serving = Serving::start(settings.http.listen, shown.clone())?;
         Ok(Self { shown, serving })
     }
 }
@@ -128,28 +133,28 @@ pub(super) async fn stop_on_signals(stop: Stop) {
 
 /// What the console knows from the configuration.
 fn facts(settings: &Settings) -> Facts {
-    let windows = settings.span.as_ref().map(|span| settings.calendar.windows_within(span));
+    let windows = settings.span().map(|span| settings.calendar.windows_within(&span));
     let range = windows.and_then(|windows| {
         let (first, last) = (windows.first()?.id(), windows.last()?.id());
         Some((first, WindowId::new(last.number() + 1)))
     });
     let engine = settings.engine.describe();
     Facts {
-        feed: settings.budget.feed.clone(),
+        feed: settings.feed.id.clone(),
         title: settings.release.title.clone(),
         calendar: settings.calendar.clone(),
         range,
-        closes_after: match settings.live.closing {
+        closes_after: match settings.closing {
             Closing::Arrival { grace, clock_margin } => Some(grace + clock_margin),
             Closing::Watermark { .. } => None,
         },
-        release_dir: settings.live.release_dir.clone(),
-        lifetime: settings.budget.lifetime,
-        horizon: settings.budget.horizon.map(|horizon| (horizon.windows, horizon.cap)),
+        release_dir: settings.release.dir.clone(),
+        lifetime: settings.caps.lifetime,
+        horizon: settings.caps.horizon.map(|horizon| (horizon.windows, horizon.cap)),
         price: settings.engine.price().epsilon(),
         engine: (engine.name.to_owned(), engine.parameters),
         statement: Statement::of(settings).to_string(),
-        token: settings.live.token.as_ref().and_then(|token| Token::new(token.reveal())),
+        token: settings.http.token.as_ref().and_then(|token| Token::new(token.reveal())),
         note: None,
         clock: Arc::new(SystemClock),
     }

@@ -11,6 +11,7 @@ use super::progress::Progress;
 use super::{COMMIT, ConfigArgument, Failure, VERSION};
 use crate::clock::SystemClock;
 use crate::config::{self, Settings};
+use crate::engine::Registry;
 use crate::metrics::{Board, Metrics};
 use crate::model::Span;
 use crate::pipeline::{self, Done, Job, Released, Summary};
@@ -39,8 +40,8 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let settings = config::load(&arguments.config.config)?;
+pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
+    let settings = config::load_with(&arguments.config.config, registry)?;
     settings.require_approval()?;
     let span = span(arguments, &settings)?;
     let metrics = Metrics::new(VERSION, COMMIT);
@@ -82,7 +83,7 @@ pub(super) fn sanitize(
 /// The range of windows: from the command line, else from the configuration, else none.
 fn span(arguments: &Arguments, settings: &Settings) -> Result<Option<Span>, Failure> {
     match (&arguments.from, &arguments.to) {
-        (None, None) => Ok(settings.span),
+        (None, None) => Ok(settings.span()),
         (Some(from), Some(to)) => parse_span(settings, from, to).map(Some),
         _ => Err(Failure::usage("--from and --to go together".to_owned())),
     }

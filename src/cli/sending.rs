@@ -9,6 +9,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use super::Failure;
 use crate::config::{self, Settings};
+use crate::engine::Registry;
 use crate::kafka::{self, FeedOptions, Feeder};
 
 /// Options of every command that sends taps.
@@ -56,8 +57,11 @@ pub(super) fn check_share(flag: &str, share: f64) -> Result<(), Failure> {
 }
 
 /// Loads the configuration and waits for its brokers.
-pub(super) fn connected(path: &Path) -> Result<(Settings, kafka::Settings), Failure> {
-    let settings = config::load(path)?;
+pub(super) fn connected(
+    path: &Path,
+    registry: &Registry,
+) -> Result<(Settings, kafka::Settings), Failure> {
+    let settings = config::load_with(path, registry)?;
     let kafka = settings.required_kafka(path)?.clone();
     kafka::connect(&kafka, &mut |line| eprintln!("{line}"), &|| false)?;
     Ok((settings, kafka))

@@ -1,230 +1,175 @@
-//! The checks: each reads its keys, complains about what cannot be, and gives a value or nothing.
+//! The checks: each reads its section, complains about what cannot be, and gives a value or nothing.
 
-use std::fs::{self, File};
+use std::fs::{self, File as Disk};
 use std::io::Read;
-use std::num::NonZeroU32;
+use std::num::NonZeroUsize;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use jiff::SignedDuration;
-use jiff::tz::TimeZone;
-use toml::Value;
+use jiff::civil::DateTime;
+use serde_json::Value;
 
-use super::digest::{digest, warnings};
-use super::engine_check::{check_prices, engine};
-use super::kafka_check;
-use super::live_check::{Live, live};
-use super::reader::{self, Reader};
-use super::{DEFAULTS, ReleaseWords, Settings};
-use crate::engine::Engine;
-use crate::ingest::{self, Fields, Format};
-use crate::kafka;
-use crate::ledger::{self, Horizon, Repeat};
-use crate::model::{Calendar, Span, Stations};
+use super::digest::digest;
+use super::file::File;
+use super::keys::{
+    BudgetKeys, DEFAULT_ENGINE, EngineKeys, FeedKeys, FieldKeys, HorizonKeys, LedgerKeys,
+    RepeatWord, SecretKeys, StationKeys, TopKeys, TripKeys, WindowKeys, sections,
+};
+use super::live_check::{closing, http, log, release};
+use super::warnings::warnings;
+use super::{Caps, Feed, Settings, kafka_check, migrate};
+use crate::engine::{Engine, Registration, Registry, World};
+use crate::ingest::Fields;
+use crate::ledger::{Horizon, Repeat};
+use crate::model::{Calendar, MicroEpsilon, Stations};
 use crate::secret::{SECRET_BYTES, Secret};
-use crate::window::Gate;
-
-const MONTH_SECS: i64 = 31 * 86_400;
 
 /// All checks; complaints of all of them at once.
-pub(super) fn settings(text: &str, base: &Path) -> Result<Settings, Vec<String>> {
-    let mut reader = Reader::new(DEFAULTS, text).map_err(|complaint| vec![complaint])?;
-    let parts = Parts::read(&mut reader, base);
-    match parts.assemble(&reader) {
-        Some(settings) if reader.is_content() => Ok(settings),
-        _ => Err(reader.into_complaints()),
+pub(super) fn settings(
+    text: &str,
+    base: &Path,
+    registry: &Registry,
+) -> Result<Settings, Vec<String>> {
+    let mut file = File::parse(text).map_err(|complaint| vec![complaint])?;
+    if let Some(complaint) = migrate::complaint(&file, registry) {
+        return Err(vec![complaint]);
     }
-}
-
-/// What each check gave; `None` where it complained.
-struct Parts {
-    secret: Option<Secret>,
-    ledger_file: Option<PathBuf>,
-    zone: Option<TimeZone>,
-    stations: Option<Arc<Stations>>,
-    calendar: Option<Calendar>,
-    feed: Option<(String, Format, Fields)>,
-    gate: Option<Gate>,
-    max_length: Option<NonZeroU32>,
-    span: Option<Span>,
-    engine: Option<Arc<dyn Engine>>,
-    budget: Option<ledger::Settings>,
-    release: Option<ReleaseWords>,
-    kafka: Option<kafka::Settings>,
-    live: Option<Live>,
-}
-
-impl Parts {
-    fn read(reader: &mut Reader, base: &Path) -> Self {
-        reader.integer("version", 1, 1);
-        let secret = secret(reader, base);
-        let ledger_file = ledger_file(reader, base);
-        let zone = zone(reader);
-        let stations = stations(reader, base);
-        let calendar = zone.clone().and_then(|zone| calendar(reader, zone));
-        let feed = feed(reader);
-        let gate = gate(reader);
-        let max_length = positive(reader, "window.max_length", 1_000_000);
-        let span = calendar.as_ref().and_then(|calendar| span(reader, calendar));
-        let engine = engine(reader, stations.as_ref(), calendar.as_ref(), max_length);
-        let budget = budget(reader, calendar.as_ref());
-        if let (Some(engine), Some(budget)) = (&engine, &budget) {
-            check_prices(reader, engine.as_ref(), budget);
-        }
-        let release = release(reader);
-        let kafka = kafka_check::kafka(reader, base);
-        let live = live(reader, base, calendar.as_ref());
-        not_in_this_version(reader);
-        Self {
-            secret,
-            ledger_file,
-            zone,
-            stations,
-            calendar,
-            feed,
-            gate,
-            max_length,
-            span,
-            engine,
-            budget,
-            release,
-            kafka,
-            live,
-        }
-    }
-
-    fn assemble(self, reader: &Reader) -> Option<Settings> {
-        let (secret, stations, calendar) = (self.secret?, self.stations?, self.calendar?);
-        let (engine, (id, format, fields)) = (self.engine?, self.feed?);
-        // Only noise needs a bound on what one card can change.
-        let is_bounded = engine.price().is_differential() || reader.is_written("window.max_length");
-        let max_length = if is_bounded { Some(self.max_length?) } else { None };
-        let digest = digest(reader, &id, &stations, max_length, engine.as_ref());
-        let warnings = warnings(reader, engine.as_ref(), &calendar);
-        let ingest = ingest::Settings {
-            format,
-            fields,
-            // A guessed zone would move trips by hours: local times count only where the user named one.
-            local_zone: self.zone.filter(|_| reader.is_written("feed.time_zone")),
-            calendar: calendar.clone(),
-            stations: stations.clone(),
-            secret: secret.clone(),
-        };
-        Some(Settings {
-            ingest,
-            gate: self.gate?,
-            span: self.span,
-            max_length,
-            engine,
-            budget: ledger::Settings { feed: id, calendar: calendar.clone(), ..self.budget? },
-            calendar,
-            secret,
-            ledger_file: self.ledger_file?,
-            stations,
-            release: self.release?,
-            kafka: self.kafka,
-            live: self.live?,
-            digest,
-            warnings,
-        })
+    file.refuse_unknown(sections(registry));
+    match read(&mut file, base, registry) {
+        Some(settings) if file.is_content() => Ok(settings),
+        _ => Err(file.into_complaints()),
     }
 }
 
 /// Just the ledger and its key.
 pub(super) fn ledger_and_secret(text: &str, base: &Path) -> Result<(PathBuf, Secret), Vec<String>> {
-    let mut reader = Reader::new(DEFAULTS, text).map_err(|complaint| vec![complaint])?;
-    let secret = secret(&mut reader, base);
-    match (ledger_file(&mut reader, base), secret) {
-        (Some(file), Some(secret)) => Ok((file, secret)),
-        _ => Err(reader.into_complaints()),
+    let mut file = File::parse(text).map_err(|complaint| vec![complaint])?;
+    let secret = secret(&mut file, base);
+    match (ledger_file(&mut file, base), secret) {
+        (Some(path), Some(secret)) => Ok((path, secret)),
+        _ => Err(file.into_complaints()),
     }
 }
 
-fn secret(reader: &mut Reader, base: &Path) -> Option<Secret> {
-    const REMEDY: &str = "make one with `tapveil init DIR`";
-    let Some(file) = reader.text("secret.file") else {
-        if reader.value("secret.file").is_none() {
-            reader.complain("secret.file", format_args!("is required; {REMEDY}"));
-        }
-        return None;
+/// Every section is read before any complaint ends the reading.
+fn read(file: &mut File<'_>, base: &Path, registry: &Registry) -> Option<Settings> {
+    let version = file.section::<TopKeys>("");
+    let (secret, ledger_file) = (secret(file, base), ledger_file(file, base));
+    let (feed, fields) =
+        (file.section::<FeedKeys>("feed"), file.section::<FieldKeys>("feed.fields"));
+    let stations = stations(file, base);
+    let window = file.section::<WindowKeys>("window");
+    let calendar =
+        feed.as_ref().zip(window.as_ref()).and_then(|(feed, window)| calendar(file, feed, window));
+    let range = calendar
+        .as_ref()
+        .zip(window.as_ref())
+        .and_then(|(calendar, window)| range(file, calendar, window));
+    let engine = engine(file, registry, &stations, &calendar, &window);
+    let caps = caps(file);
+    if let (Some(engine), Some(caps)) = (&engine, &caps) {
+        check_prices(file, engine.as_ref(), caps);
+    }
+    let (release, http, log) = (release(file, base), http(file, base), log(file));
+    let kafka = kafka_check::kafka(file, base);
+    version?;
+    let (feed, fields, window, engine) = (feed?, fields?, window?, engine?);
+    // Only noise needs a bound on what one card can change.
+    let is_bounded = engine.price().is_differential() || file.is_written("window.max_length");
+    let (from, to) = range?;
+    let mut settings = Settings {
+        // A guessed zone would move trips by hours: local times count only where the user named one.
+        feed: Feed {
+            local_zone: Some(feed.time_zone.0).filter(|_| file.is_written("feed.time_zone")),
+            id: feed.id.0,
+            format: feed.format,
+            fields: Fields { card: fields.card, station: fields.station, time: fields.time },
+        },
+        calendar: calendar?,
+        stations: stations?,
+        secret: secret?,
+        ledger_file: ledger_file?,
+        closing: closing(&window),
+        max_ahead: window.max_ahead.0,
+        max_length: is_bounded.then(|| window.max_length.get()),
+        from,
+        to,
+        engine,
+        caps: caps?,
+        release: release?,
+        http: http?,
+        log: log?,
+        kafka: kafka?,
+        digest: crate::model::Digest::of(b""),
+        warnings: Vec::new(),
     };
-    let path = base.join(file);
+    settings.digest = digest(file, registry, &settings);
+    settings.warnings = warnings(file, registry, &settings);
+    Some(settings)
+}
+
+fn secret(file: &mut File<'_>, base: &Path) -> Option<Secret> {
+    const KEY: &str = "secret.file";
+    const REMEDY: &str = "make one with `tapveil init DIR`";
+    if !file.is_written(KEY) {
+        file.complain(KEY, format_args!("is required; {REMEDY}"));
+        return None;
+    }
+    let path = base.join(file.section::<SecretKeys>("secret")?.file);
     let shown = path.display();
     let mut bytes = Vec::new();
-    let read = File::open(&path).and_then(|file| {
-        let mode = file.metadata()?.permissions().mode();
-        file.take(4096).read_to_end(&mut bytes)?;
+    let read = Disk::open(&path).and_then(|disk| {
+        let mode = disk.metadata()?.permissions().mode();
+        disk.take(4096).read_to_end(&mut bytes)?;
         Ok(mode)
     });
-    match read {
-        Err(error) => {
-            reader.complain("secret.file", format_args!("cannot read {shown}: {error}; {REMEDY}"))
+    let what = match read {
+        Err(error) => format!("cannot read {shown}: {error}; {REMEDY}"),
+        Ok(mode) if mode & 0o077 != 0 => format!(
+            "others can read {shown} (mode {:o}); run chmod 600 on it, or {REMEDY}",
+            mode & 0o777
+        ),
+        Ok(_) if bytes.len() < SECRET_BYTES => {
+            format!("{shown} has {} bytes, but a secret has {SECRET_BYTES}; {REMEDY}", bytes.len())
         }
-        Ok(mode) if mode & 0o077 != 0 => reader.complain(
-            "secret.file",
-            format_args!(
-                "others can read {shown} (mode {:o}); run chmod 600 on it, or {REMEDY}",
-                mode & 0o777
-            ),
-        ),
-        Ok(_) if bytes.len() < SECRET_BYTES => reader.complain(
-            "secret.file",
-            format_args!(
-                "{shown} has {} bytes, but a secret has {SECRET_BYTES}; {REMEDY}",
-                bytes.len()
-            ),
-        ),
         Ok(_) => return Secret::from_bytes(&bytes),
-    }
+    };
+    file.complain(KEY, what);
     None
 }
 
-fn ledger_file(reader: &mut Reader, base: &Path) -> Option<PathBuf> {
-    let path = base.join(reader.text("ledger.file")?);
+fn ledger_file(file: &mut File<'_>, base: &Path) -> Option<PathBuf> {
+    let path = base.join(file.section::<LedgerKeys>("ledger")?.file);
     if !path.is_file() {
-        let shown = path.display();
-        reader.complain(
-            "ledger.file",
-            format_args!(
-                "{shown} does not exist; a new one would forget what was spent. For a new feed make one with \
-                 `tapveil init DIR`, otherwise bring the old one back"
-            ),
+        let what = format!(
+            "{} does not exist; a new one would forget what was spent. For a new feed make one with `tapveil init \
+             DIR`, otherwise bring the old one back",
+            path.display()
         );
+        file.complain("ledger.file", what);
         return None;
     }
     Some(path)
 }
 
-fn zone(reader: &mut Reader) -> Option<TimeZone> {
-    let name = reader.text("feed.time_zone")?;
-    match TimeZone::get(&name) {
-        Ok(zone) => Some(zone),
-        Err(_) => {
-            let what = format!("{name:?} is not a time zone like \"America/Montreal\" or \"UTC\"");
-            reader.complain("feed.time_zone", what);
-            None
-        }
-    }
-}
-
-fn stations(reader: &mut Reader, base: &Path) -> Option<Arc<Stations>> {
-    if reader.is_written("stations.gtfs") {
-        reader.complain("stations.gtfs", "is not in this version; name a stations.file");
+fn stations(file: &mut File<'_>, base: &Path) -> Option<Arc<Stations>> {
+    const KEY: &str = "stations.file";
+    let keys = file.section::<StationKeys>("stations")?;
+    if keys.gtfs.is_some() {
+        file.complain("stations.gtfs", "is not in this version; name a stations.file");
         return None;
     }
-    let Some(file) = reader.text("stations.file") else {
-        if reader.value("stations.file").is_none() {
-            reader.complain("stations.file", "is required: a CSV with id,name,lat,lon,line");
-        }
+    let Some(name) = keys.file else {
+        file.complain(KEY, "is required: a CSV with id,name,lat,lon,line");
         return None;
     };
-    let path = base.join(file);
+    let path = base.join(name);
     let shown = path.display();
     let text = match fs::read(&path) {
         Ok(text) => text,
         Err(error) => {
-            reader.complain("stations.file", format_args!("cannot read {shown}: {error}"));
+            file.complain(KEY, format_args!("cannot read {shown}: {error}"));
             return None;
         }
     };
@@ -232,127 +177,131 @@ fn stations(reader: &mut Reader, base: &Path) -> Option<Arc<Stations>> {
         Ok(stations) => Some(Arc::new(stations)),
         Err(complaints) => {
             for complaint in complaints {
-                reader.complain("stations.file", format_args!("{shown}: {complaint}"));
+                file.complain(KEY, format_args!("{shown}: {complaint}"));
             }
             None
         }
     }
 }
 
-fn calendar(reader: &mut Reader, zone: TimeZone) -> Option<Calendar> {
-    let length = reader.duration("window.length", MONTH_SECS);
-    let slot = reader.duration("window.slot", MONTH_SECS);
-    let day_start = reader.time_of_day("window.day_start");
-    let (length, slot, day_start) = (length?.as_secs(), slot?.as_secs(), day_start?);
-    match Calendar::new(zone, length, day_start, slot) {
+fn calendar(file: &mut File<'_>, feed: &FeedKeys, window: &WindowKeys) -> Option<Calendar> {
+    let (length, slot) = (window.length.0.as_secs(), window.slot.0.as_secs());
+    match Calendar::new(feed.time_zone.0.clone(), length, window.day_start.0, slot) {
         Ok(calendar) => Some(calendar),
         Err(complaints) => {
-            complaints.iter().for_each(|complaint| reader.complain_plainly(complaint));
+            for complaint in complaints {
+                file.complain(complaint.key(), complaint);
+            }
             None
         }
     }
 }
 
-fn feed(reader: &mut Reader) -> Option<(String, Format, Fields)> {
-    let id = reader.text("feed.id");
-    if id.as_ref().is_some_and(|id| id.is_empty() || id.chars().any(char::is_control)) {
-        reader.complain("feed.id", "must be a word that names the feed");
-    }
-    let format = match reader.text("feed.format").as_deref() {
-        Some("csv") => Some(Format::Csv),
-        Some("json") => Some(Format::Json),
-        Some(later @ ("tides" | "avro")) => {
-            let what = format!("{later:?} is not in this version; use \"csv\" or \"json\"");
-            reader.complain("feed.format", what);
-            None
-        }
-        Some(other) => {
-            let what = format!("{other:?} is not one of \"csv\", \"json\", \"tides\", \"avro\"");
-            reader.complain("feed.format", what);
-            None
-        }
-        None => None,
-    };
-    let [card, station, time] =
-        ["feed.fields.card", "feed.fields.station", "feed.fields.time"].map(|key| reader.text(key));
-    Some((id?, format?, Fields { card: card?, station: station?, time: time? }))
-}
+type Range = (Option<DateTime>, Option<DateTime>);
 
-fn gate(reader: &mut Reader) -> Option<Gate> {
-    let grace =
-        reader.value("window.grace").and_then(|grace| reader::duration_secs(grace.as_str()?));
-    let grace = grace.map(SignedDuration::from_secs);
-    let max_ahead = reader.duration("window.max_ahead", MONTH_SECS);
-    let by_arrival =
-        reader.value("window.close").is_some_and(|close| close.as_str() == Some("arrival"));
-    let grace: Option<SignedDuration> = if by_arrival { Some(grace?) } else { None };
-    Some(Gate { range: None, grace, max_ahead: max_ahead? })
-}
-
-fn span(reader: &mut Reader, calendar: &Calendar) -> Option<Span> {
-    let mut moment = |key: &str| {
-        let value = reader.value(key)?;
-        let text = match value {
-            Value::String(text) => text,
-            other => other.to_string(),
-        };
-        let found = calendar.parse_moment(&text);
+/// Which windows exist, as far as the file says so.
+fn range(file: &mut File<'_>, calendar: &Calendar, window: &WindowKeys) -> Option<Range> {
+    let mut moment = |key: &str, text: &Option<String>| {
+        let Some(text) = text else { return Some(None) };
+        let found = calendar.parse_moment(text);
         if found.is_none() {
             let what = format!(
                 "{text:?} is not a date like \"2015-11-09\" or a time like \"2015-11-09T04:00\""
             );
-            reader.complain(key, what);
+            file.complain(key, what);
         }
-        found
+        found.map(Some)
     };
-    let (from, to) = (moment("window.from"), moment("window.to"));
-    match (from, to) {
-        (Some(from), Some(to)) if from < to => Some(Span { from, to }),
-        (Some(_), Some(_)) => {
-            reader.complain_plainly("window.from must lie before window.to");
-            None
-        }
-        _ => None,
+    let (from, to) = (moment("window.from", &window.from), moment("window.to", &window.to));
+    let (from, to) = (from?, to?);
+    if from.zip(to).is_some_and(|(from, to)| from >= to) {
+        file.complain("window.from", "must lie before window.to");
+        return None;
     }
+    Some((from, to))
 }
 
-pub(super) fn positive(reader: &mut Reader, key: &str, most: i64) -> Option<NonZeroU32> {
-    reader
-        .integer(key, 1, most)
-        .and_then(|number| u32::try_from(number).ok())
-        .and_then(NonZeroU32::new)
+/// The engine that `engine.name` says, built from its own section.
+fn engine(
+    file: &mut File<'_>,
+    registry: &Registry,
+    stations: &Option<Arc<Stations>>,
+    calendar: &Option<Calendar>,
+    window: &Option<WindowKeys>,
+) -> Option<Arc<dyn Engine>> {
+    let (keys, trips) = (file.section::<EngineKeys>("engine"), file.section::<TripKeys>("trips"));
+    let written = file.value("engine.name").and_then(Value::as_str);
+    let name = written.unwrap_or(DEFAULT_ENGINE).to_owned();
+    let Some(registration) = registry.find(&name) else {
+        unknown_engine(file, registry, &name);
+        return None;
+    };
+    refuse_unpaid_epsilon(file, registration);
+    let world = (|| {
+        Some(World {
+            epsilon: keys.as_ref()?.epsilon.0,
+            max_length: window.as_ref()?.max_length.get(),
+            slots_nominal: calendar.as_ref()?.slots_nominal(),
+            stations: stations.as_ref()?.clone(),
+            legs: trips.as_ref()?.from,
+            threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+        })
+    })();
+    (registration.build)(&mut file.values(&format!("engine.{name}")), world.as_ref())
 }
 
-fn budget(reader: &mut Reader, calendar: Option<&Calendar>) -> Option<ledger::Settings> {
-    let lifetime = reader.decimal("budget.lifetime");
-    let repeat = reader.word("budget.repeat", &[("refuse", Repeat::Refuse), ("pay", Repeat::Pay)]);
-    let windows = positive(reader, "budget.horizon.windows", 100_000);
-    let cap = reader.decimal("budget.horizon.cap");
-    if reader
-        .value("budget.horizon")
-        .is_some_and(|horizon| horizon.get("windows").is_none() || horizon.get("cap").is_none())
-    {
-        reader.complain(
-            "budget.horizon",
-            "needs both windows and cap: { windows = 7, cap = \"7.0\" }",
+fn unknown_engine(file: &mut File<'_>, registry: &Registry, name: &str) {
+    let known: Vec<String> = registry.names().iter().map(|name| format!("{name:?}")).collect();
+    let what = if name == "dptd" { "not in this version" } else { "not an engine" };
+    file.complain(
+        "engine.name",
+        format_args!("{name:?} is {what}; use one of {}", known.join(", ")),
+    );
+}
+
+/// An engine that suppresses costs no epsilon: one that is written would look as if it protected somebody.
+fn refuse_unpaid_epsilon(file: &mut File<'_>, registration: &Registration) {
+    if !registration.is_differential && file.is_written("engine.epsilon") {
+        let what = format!(
+            "belongs to engines that add noise; {} suppresses, promises no differential privacy and costs no \
+             epsilon: leave it out",
+            registration.name
         );
+        file.complain("engine.epsilon", what);
     }
-    let horizon = windows.zip(cap).map(|(windows, cap)| Horizon { windows: windows.get(), cap });
-    let calendar = calendar?.clone();
-    Some(ledger::Settings { feed: String::new(), calendar, lifetime, horizon, repeat: repeat? })
 }
 
-fn release(reader: &mut Reader) -> Option<ReleaseWords> {
-    let [title, licence, contact] =
-        ["release.title", "release.licence", "release.contact"].map(|key| reader.text(key));
-    let approved = reader.value("release.approved").and_then(|_| reader.text("release.approved"));
-    Some(ReleaseWords { title: title?, licence: licence?, contact: contact?, approved })
+fn caps(file: &mut File<'_>) -> Option<Caps> {
+    let (budget, horizon) =
+        (file.section::<BudgetKeys>("budget"), file.section::<HorizonKeys>("budget.horizon"));
+    let (budget, horizon) = (budget?, horizon?);
+    let horizon = match (horizon.windows, horizon.cap) {
+        (Some(windows), Some(cap)) => Some(Horizon { windows: windows.get().get(), cap: cap.0 }),
+        (None, None) => None,
+        _ => {
+            let what = "needs both windows and cap: { windows = 7, cap = \"7.0\" }";
+            file.complain("budget.horizon", what);
+            return None;
+        }
+    };
+    let repeat = match budget.repeat {
+        RepeatWord::Refuse => Repeat::Refuse,
+        RepeatWord::Pay => Repeat::Pay,
+    };
+    Some(Caps { lifetime: budget.lifetime.map(|cap| cap.0), horizon, repeat })
 }
 
-/// Keys whose meaning this version does not carry out are refused where ignoring them would be a broken
-/// promise, and checked for their form where they only concern `run`.
-fn not_in_this_version(reader: &mut Reader) {
-    if reader.value("engine.allow_unsound").is_some_and(|value| value.as_bool().is_none()) {
-        reader.complain("engine.allow_unsound", "must be true or false");
-    }
+/// A cap below the price of one release would refuse every one.
+fn check_prices(file: &mut File<'_>, engine: &dyn Engine, caps: &Caps) {
+    let epsilon = engine.price().epsilon();
+    let mut check = |key: &str, cap: Option<MicroEpsilon>| {
+        if let Some(cap) = cap.filter(|cap| *cap < epsilon) {
+            let what = format!(
+                "is {cap}, less than engine.epsilon, {epsilon}: every release would be refused"
+            );
+            file.complain(key, what);
+        }
+    };
+    check("budget.lifetime", caps.lifetime);
+    check("budget.horizon.cap", caps.horizon.map(|horizon| horizon.cap));
 }

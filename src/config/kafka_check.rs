@@ -2,113 +2,67 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
-use jiff::SignedDuration;
-use toml::Value;
+use serde_json::{Map, Value};
 
-use super::reader::Reader;
-use crate::kafka::{Property, Protocol, Settings, Topics};
+use super::file::File;
+use super::keys::{FREE, KafkaKeys, TopicKeys};
+use super::leaf::KafkaName;
+use crate::kafka::{Property, Settings, Topics};
 
-const DAY_SECS: i64 = 86_400;
 /// What the name of a property ends in whose value stands in a file.
 const FILE: &str = "_file";
 
-/// The settings, if the file names brokers; the keys are checked in any case.
-pub(super) fn kafka(reader: &mut Reader, base: &Path) -> Option<Settings> {
-    let group = name(reader, "kafka.group");
-    let instance = name(reader, "kafka.instance");
-    let protocols = [("classic", Protocol::Classic), ("consumer", Protocol::Consumer)];
-    let protocol = reader.word("kafka.protocol", &protocols);
-    let topics = topics(reader);
-    let connect_timeout = positive_duration(reader, "kafka.connect_timeout");
-    let flush = positive_duration(reader, "kafka.flush");
-    let properties = properties(reader, base);
-    let brokers = brokers(reader)?;
-    Some(Settings {
-        brokers,
-        group: group?,
-        instance,
-        protocol: protocol?,
-        topics: topics?,
-        connect_timeout: connect_timeout?,
-        flush: flush?,
+/// The settings, if the file names brokers; the keys are checked in any case. The outer `None` is a complaint.
+pub(super) fn kafka(file: &mut File<'_>, base: &Path) -> Option<Option<Settings>> {
+    let (keys, topics) = (file.section::<KafkaKeys>("kafka"), topics(file));
+    let properties = properties(file, base);
+    let (keys, topics) = (keys?, topics?);
+    let Some(brokers) = keys.brokers else { return Some(None) };
+    Some(Some(Settings {
+        brokers: brokers.0,
+        group: keys.group.0,
+        instance: keys.instance.map(|instance| instance.0),
+        protocol: keys.protocol,
+        topics,
+        connect_timeout: keys.connect_timeout.0.unsigned_abs(),
+        flush: keys.flush.0.unsigned_abs(),
         properties,
         is_in_process: false,
-    })
+    }))
 }
 
-fn brokers(reader: &mut Reader) -> Option<String> {
-    let text = reader.text("kafka.brokers")?;
-    let is_address = |address: &str| {
-        let (host, port) = address.trim().rsplit_once(':').unwrap_or((address.trim(), "9092"));
-        !host.is_empty()
-            && !host.contains(char::is_whitespace)
-            && port.parse::<u16>().is_ok_and(|port| port > 0)
-    };
-    if !text.split(',').all(is_address) {
-        let what = format!("{text:?} is not a list of addresses like \"host1:9092,host2:9092\"");
-        reader.complain("kafka.brokers", what);
-        return None;
-    }
-    Some(text.split(',').map(str::trim).collect::<Vec<_>>().join(","))
-}
-
-/// A name that Kafka takes.
-fn name(reader: &mut Reader, key: &str) -> Option<String> {
-    let text = reader.text(key)?;
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    if text.is_empty() || text.len() > 200 || !text.chars().all(is_plain) {
-        let what = format!(
-            "{text:?} is not a name: use at most 200 letters, digits, dots, hyphens and underscores"
-        );
-        reader.complain(key, what);
-        return None;
-    }
-    Some(text)
-}
-
-fn topics(reader: &mut Reader) -> Option<Topics> {
-    let keys = [
-        "kafka.topics.taps",
-        "kafka.topics.segments",
-        "kafka.topics.ledger",
-        "kafka.topics.releases",
-        "kafka.topics.rejects",
+fn topics(file: &mut File<'_>) -> Option<Topics> {
+    let TopicKeys { taps, segments, ledger, releases, rejects } = file.section("kafka.topics")?;
+    let named: [(&str, &KafkaName); 5] = [
+        ("kafka.topics.taps", &taps),
+        ("kafka.topics.segments", &segments),
+        ("kafka.topics.ledger", &ledger),
+        ("kafka.topics.releases", &releases),
+        ("kafka.topics.rejects", &rejects),
     ];
-    let names = keys.map(|key| name(reader, key));
-    for (later, key) in keys.iter().enumerate() {
-        let same = names[..later].iter().position(|one| one.is_some() && *one == names[later]);
-        if let Some(same) = same {
-            reader.complain(key, format_args!("has the same name as {}", keys[same]));
+    for (later, (key, name)) in named.iter().enumerate() {
+        if let Some((same, _)) = named[..later].iter().find(|(_, other)| other == name) {
+            file.complain(key, format_args!("has the same name as {same}"));
         }
     }
-    let [taps, segments, ledger, releases, rejects] = names;
     Some(Topics {
-        taps: taps?,
-        segments: segments?,
-        ledger: ledger?,
-        releases: releases?,
-        rejects: rejects?,
+        taps: taps.0,
+        segments: segments.0,
+        ledger: ledger.0,
+        releases: releases.0,
+        rejects: rejects.0,
     })
 }
 
-fn positive_duration(reader: &mut Reader, key: &str) -> Option<Duration> {
-    let duration = reader.duration(key, DAY_SECS)?;
-    if duration == SignedDuration::ZERO {
-        reader.complain(key, "must be at least \"1s\"");
-        return None;
-    }
-    Duration::try_from(duration).ok()
-}
-
-fn properties(reader: &mut Reader, base: &Path) -> Vec<Property> {
+fn properties(file: &mut File<'_>, base: &Path) -> Vec<Property> {
     let mut leaves = Vec::new();
-    match reader.value("kafka.properties") {
+    match file.value(FREE) {
         None => {}
-        Some(Value::Table(table)) => collect(&table, "", &mut leaves),
+        Some(Value::Object(table)) => collect(table, "", &mut leaves),
         Some(other) => {
-            reader.complain("kafka.properties", format_args!("must be a table, not {other}"))
+            let what = format!("must be a table, not {other}");
+            file.complain(FREE, what);
         }
     }
     let mut properties = Vec::new();
@@ -116,22 +70,22 @@ fn properties(reader: &mut Reader, base: &Path) -> Vec<Property> {
         let key = format!("kafka.properties.{name}");
         let property = match (name.strip_suffix(FILE), as_text(&value)) {
             (_, None) => {
-                reader.complain(&key, "must be a string, a number, true or false");
+                file.complain(&key, "must be a string, a number, true or false");
                 continue;
             }
-            (Some(plain), Some(file)) => match value_of_file(&base.join(&file)) {
+            (Some(plain), Some(name)) => match value_of_file(&base.join(&name)) {
                 Ok(value) => Property::from_file(plain, &value),
                 Err(what) => {
-                    reader.complain(&key, what);
+                    file.complain(&key, what);
                     continue;
                 }
             },
             (None, Some(text)) => Property::new(&name, &text),
         };
         if let Some(complaint) = property.complaint() {
-            reader.complain(&key, complaint);
+            file.complain(&key, complaint);
         } else if properties.iter().any(|one: &Property| one.name() == property.name()) {
-            reader.complain(&key, "is set twice, here and in a file; keep one");
+            file.complain(&key, "is set twice, here and in a file; keep one");
         } else {
             properties.push(property);
         }
@@ -140,11 +94,11 @@ fn properties(reader: &mut Reader, base: &Path) -> Vec<Property> {
 }
 
 /// `"sasl.username" = …` and `sasl.username = …` mean the same.
-fn collect(table: &toml::Table, prefix: &str, leaves: &mut Vec<(String, Value)>) {
+fn collect(table: &Map<String, Value>, prefix: &str, leaves: &mut Vec<(String, Value)>) {
     for (name, value) in table {
         let name = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
         match value {
-            Value::Table(below) => collect(below, &name, leaves),
+            Value::Object(below) => collect(below, &name, leaves),
             leaf => leaves.push((name, leaf.clone())),
         }
     }
@@ -153,10 +107,9 @@ fn collect(table: &toml::Table, prefix: &str, leaves: &mut Vec<(String, Value)>)
 fn as_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
-        Value::Integer(number) => Some(number.to_string()),
-        Value::Float(number) => Some(number.to_string()),
-        Value::Boolean(flag) => Some(flag.to_string()),
-        Value::Datetime(_) | Value::Array(_) | Value::Table(_) => None,
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(flag) => Some(flag.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
     }
 }
 
@@ -173,13 +126,14 @@ fn value_of_file(path: &Path) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::DEFAULTS;
+    use std::time::Duration;
+
     use super::*;
 
     fn read(text: &str, base: &Path) -> (Option<Settings>, Vec<String>) {
-        let mut reader = Reader::new(DEFAULTS, text).unwrap();
-        let settings = kafka(&mut reader, base);
-        (settings, reader.into_complaints())
+        let mut file = File::parse(text).unwrap();
+        let settings = kafka(&mut file, base);
+        (settings.flatten(), file.into_complaints())
     }
 
     #[test]

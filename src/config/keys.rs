@@ -1,142 +1,294 @@
-//! Every key with its kind. `config/default.toml` explains them; a test keeps the two lists equal.
+//! Every key outside the engines' own sections: type, default, unit and reason, each declared once.
 
-/// What a key's value must look like.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Form {
-    /// A string.
-    Text,
-    /// A whole number.
-    Integer,
-    /// true or false.
-    Flag,
-    /// A string like "90s", "15m", "2h", "1d".
-    Duration,
-    /// A string like "04:00".
-    TimeOfDay,
-    /// An exact decimal in quotes.
-    Decimal,
-    /// Looked at by the check of that key.
-    Special,
+use super::leaf::{Address, Brokers, FeedId, KafkaName, Seconds, TimeOfDay, Version, Zone};
+use crate::declare::{Epsilon, Positive, Section};
+use crate::engine::{Legs, Registry};
+use crate::ingest::Format;
+use crate::kafka::Protocol;
+
+/// The engine of a configuration that names none.
+pub(super) const DEFAULT_ENGINE: &str = "safepath";
+
+const DAY: i64 = 86_400;
+const MONTH: i64 = 31 * DAY;
+
+crate::words! {
+    /// How windows close.
+    pub(super) enum Close {
+        /// Each tap judged alone.
+        Arrival = "arrival",
+        /// By the progress of the whole feed.
+        Watermark = "watermark",
+    }
 }
 
-use Form::{Decimal, Duration, Flag, Integer, Special, Text, TimeOfDay};
-
-pub(super) const KEYS: &[(&str, Form)] = &[
-    ("version", Integer),
-    ("secret.file", Text),
-    ("ledger.file", Text),
-    ("feed.id", Text),
-    ("feed.format", Text),
-    ("feed.time_zone", Text),
-    ("feed.fields.card", Text),
-    ("feed.fields.station", Text),
-    ("feed.fields.time", Text),
-    ("stations.file", Text),
-    ("stations.gtfs", Text),
-    ("window.length", Duration),
-    ("window.day_start", TimeOfDay),
-    ("window.slot", Duration),
-    ("window.grace", Duration),
-    ("window.close", Text),
-    ("window.clock_margin", Duration),
-    ("window.max_ahead", Duration),
-    ("window.disorder", Duration),
-    ("window.from", Special),
-    ("window.to", Special),
-    ("window.max_length", Integer),
-    ("engine.name", Text),
-    ("engine.epsilon", Decimal),
-    ("engine.height", Integer),
-    ("engine.threshold", Special),
-    ("engine.allocation", Text),
-    ("engine.input", Text),
-    ("engine.max_nodes", Integer),
-    ("engine.allow_unsound", Flag),
-    ("engine.l", Integer),
-    ("engine.k", Integer),
-    ("engine.score", Integer),
-    ("engine.weights.alpha", Special),
-    ("engine.weights.beta", Special),
-    ("engine.weights.gamma", Special),
-    ("engine.weights.delta", Special),
-    ("engine.breach", Special),
-    ("engine.adversaries", Special),
-    ("engine.max_work", Integer),
-    ("engine.taxonomy.locations", Special),
-    ("engine.taxonomy.times", Special),
-    ("engine.taxonomy.fanout", Integer),
-    ("engine.weave.favour", Text),
-    ("trips.from", Text),
-    ("budget.lifetime", Decimal),
-    ("budget.horizon.windows", Integer),
-    ("budget.horizon.cap", Decimal),
-    ("budget.repeat", Text),
-    ("kafka.brokers", Text),
-    ("kafka.group", Text),
-    ("kafka.instance", Text),
-    ("kafka.protocol", Text),
-    ("kafka.topics.taps", Text),
-    ("kafka.topics.segments", Text),
-    ("kafka.topics.ledger", Text),
-    ("kafka.topics.releases", Text),
-    ("kafka.topics.rejects", Text),
-    ("kafka.connect_timeout", Duration),
-    ("kafka.flush", Duration),
-    ("kafka.properties", Special),
-    ("release.dir", Text),
-    ("release.not_before", TimeOfDay),
-    ("release.title", Text),
-    ("release.licence", Text),
-    ("release.contact", Text),
-    ("release.approved", Text),
-    ("http.listen", Text),
-    ("http.token_file", Text),
-    ("log.format", Text),
-    ("log.level", Text),
-];
-
-/// The known key that looks most like this one, if any does.
-pub(super) fn nearest(unknown: &str) -> Option<&'static str> {
-    let (distance, key) = KEYS.iter().map(|(key, _)| (distance(unknown, key), *key)).min()?;
-    (distance <= 3).then_some(key)
+crate::words! {
+    /// What a second release of a window does.
+    pub(super) enum RepeatWord {
+        /// Nothing.
+        Refuse = "refuse",
+        /// It is paid for.
+        Pay = "pay",
+    }
 }
 
-/// How many single letters must change to make one word the other (Levenshtein).
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, letter) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, other) in b.iter().enumerate() {
-            let change = diagonal + usize::from(letter != *other);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
-        }
+crate::words! {
+    /// One event a line.
+    pub enum LogFormat {
+        /// For people.
+        Text = "text",
+        /// For machines.
+        Json = "json",
     }
-    row[b.len()]
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_slip_of_the_pen_finds_its_key() {
-        assert_eq!(nearest("engine.epsilonn"), Some("engine.epsilon"));
-        assert_eq!(nearest("window.day-start"), Some("window.day_start"));
-        assert_eq!(nearest("something.else"), None);
+crate::words! {
+    /// The least that is written.
+    pub enum LogLevel {
+        /// Only what failed.
+        Error = "error",
+        /// And what somebody should look at.
+        Warn = "warn",
+        /// And what happens.
+        Info = "info",
     }
+}
 
-    #[test]
-    fn the_commented_default_names_every_key() {
-        let text = include_str!("../../config/default.toml");
-        for (key, _) in KEYS {
-            let name = key.rsplit('.').next().unwrap();
-            assert!(
-                text.contains(&format!("{name} = ")) || text.contains(&format!("{name}]")),
-                "{key}"
-            );
-        }
+crate::keys! {
+    /// Every key tapveil knows, with its unit and reason. Generated from the program: `tapveil config --default`.
+    /// A key that is commented out has no default. Numbers with privacy meaning are strings: exact decimals, never
+    /// floats. Unknown keys are refused. Paths are relative to the configuration file.
+    pub(super) struct TopKeys {
+        /// the form of this file
+        version: Version = default(2);
     }
+}
+
+crate::keys! {
+    /// What the noise and every key are derived from.
+    pub(super) struct SecretKeys {
+        /// 32 random bytes, mode 0600; made by `tapveil init`
+        file: String = required("tapveil.secret");
+    }
+}
+
+crate::keys! {
+    /// What was spent.
+    pub(super) struct LedgerKeys {
+        /// append-only; made by `tapveil init`. A missing one is an error: a new one would forget what was spent
+        file: String = default("tapveil.ledger");
+    }
+}
+
+crate::keys! {
+    /// Where taps come from. One configuration is one feed.
+    pub(super) struct FeedKeys {
+        /// names the feed; the ledger remembers it
+        id: FeedId = default("feed");
+        /// form of a record: json | csv
+        format: Format = default("json");
+        /// windows and local times are in this zone. A time without a zone is a reject unless you write this key
+        /// yourself: a guessed zone moves trips by hours
+        time_zone: Zone = default("UTC");
+    }
+}
+
+crate::keys! {
+    /// Names of the fields in your records.
+    pub(super) struct FieldKeys {
+        /// the card
+        card: String = default("card");
+        /// the station's id
+        station: String = default("station");
+        /// when: RFC 3339, epoch seconds or milliseconds, or local time
+        time: String = default("time");
+    }
+}
+
+crate::keys! {
+    /// The public list of stations. Read off the data it would leak who was where.
+    pub(super) struct StationKeys {
+        /// a CSV with id,name,lat,lon,line; required
+        file: String = optional("stations.csv");
+        /// instead of a file (refused by this version)
+        gtfs: String = optional("feed.zip");
+    }
+}
+
+crate::keys! {
+    /// How time is cut. Which windows exist is public.
+    pub(super) struct WindowKeys {
+        /// 1m … 31d, civil time, counted from Monday 1970-01-05 at day_start; under a day it divides 24h, over a day it
+        /// is whole days
+        length: Seconds<0, MONTH> = default("1d");
+        /// when a service day begins: the night's last trips belong to the day before
+        day_start: TimeOfDay = default("04:00");
+        /// time resolution of a release; divides length
+        slot: Seconds<0, MONTH> = default("1h");
+        /// a live tap counts until so long after its window's end; up to 31d
+        grace: Seconds<0, MONTH> = default("2h");
+        /// arrival: each tap judged alone (live feeds) | watermark: by the feed's progress (backfill)
+        close: Close = default("arrival");
+        /// how far brokers' clocks may differ
+        clock_margin: Seconds<0, MONTH> = default("60s");
+        /// a tap may be so far ahead of its own arrival
+        max_ahead: Seconds<0, MONTH> = default("5m");
+        /// watermark only: how far out of order taps may come
+        disorder: Seconds<0, MONTH> = default("10m");
+        /// windows exist from this service day on; also --from
+        from: String = optional("2015-11-09");
+        /// up to, without, this service day; also --to
+        to: String = optional("2015-11-16");
+        /// first taps of a card that count: bounds what one passenger can change. Engines that suppress have no limit
+        /// unless you write one: nothing there needs it
+        max_length: Positive<1_000_000> = default(12);
+    }
+}
+
+crate::keys! {
+    /// Which engine makes the releases. Its own keys stand in [engine.<name>].
+    pub(super) struct EngineKeys {
+        /// the engine
+        name: String = default(DEFAULT_ENGINE);
+        /// price of one release: smaller is more private and less exact. For engines that add noise
+        epsilon: Epsilon = default("1.0");
+    }
+}
+
+crate::keys! {
+    /// How trips are made of taps.
+    pub(super) struct TripKeys {
+        /// legs of one card's taps. next: each tap to the card's next | pairs: 1st to 2nd, 3rd to 4th, …
+        from: Legs = default("next");
+    }
+}
+
+crate::keys! {
+    /// Caps on what may be spent.
+    pub(super) struct BudgetKeys {
+        /// cap over everything this feed ever releases
+        lifetime: Epsilon = optional("100.0");
+        /// refuse | pay: a second, paid release of a window that has one
+        repeat: RepeatWord = default("refuse");
+    }
+}
+
+crate::keys! {
+    /// Cap over any so many windows in a row; both keys or none.
+    pub(super) struct HorizonKeys {
+        /// how many windows
+        windows: Positive<100_000> = optional(7);
+        /// what they may cost together
+        cap: Epsilon = optional("7.0");
+    }
+}
+
+crate::keys! {
+    /// For `run`, `replay`, `generate --topic` and `export`; left out: no Kafka.
+    pub(super) struct KafkaKeys {
+        /// host:port, with commas between several
+        brokers: Brokers = optional("127.0.0.1:9092");
+        /// the consumer group; the names of other groups begin with it
+        group: KafkaName = default("tapveil");
+        /// fixed: a restarted worker takes over at once; left out: random
+        instance: KafkaName = optional("tapveil-0");
+        /// classic works with every broker, consumer needs 4.0
+        protocol: Protocol = default("classic");
+        /// how long to wait for brokers at the start; then exit 3
+        connect_timeout: Seconds<1, DAY> = default("60s");
+        /// how often ingest commits: a restart reads so much again
+        flush: Seconds<1, DAY> = default("1m");
+    }
+}
+
+crate::keys! {
+    /// Names of the topics.
+    pub(super) struct TopicKeys {
+        /// taps in
+        taps: KafkaName = default("taps");
+        /// encrypted taps by window, between ingest and release
+        segments: KafkaName = default("tapveil.segments");
+        /// what was spent
+        ledger: KafkaName = default("tapveil.ledger");
+        /// releases out
+        releases: KafkaName = default("releases");
+        /// where rejected records stood, and why
+        rejects: KafkaName = default("tapveil.rejects");
+    }
+}
+
+crate::keys! {
+    /// The words of a release, and where it goes.
+    pub(super) struct ReleaseKeys {
+        /// for `tapveil run`: files beside the topic
+        dir: String = optional("releases");
+        /// for `tapveil run`: earliest time of day, in the feed's zone
+        not_before: TimeOfDay = optional("06:00");
+        /// of the data package
+        title: String = default("Passenger trips");
+        /// an SPDX id or a name, e.g. "CC-BY-4.0"
+        licence: String = default("");
+        /// who answers questions
+        contact: String = default("");
+        /// the privacy officer's signature: the digest that `tapveil check --statement` shows. Set, anything else is
+        /// refused
+        approved: String = optional("<digest>");
+    }
+}
+
+crate::keys! {
+    /// For `tapveil run`: the console, /livez, /readyz, /metrics.
+    pub(super) struct HttpKeys {
+        /// where to listen
+        listen: Address = default("127.0.0.1:9464");
+        /// one word of 16 letters or more; needed where other machines can reach `listen`
+        token_file: String = optional("tapveil.token");
+    }
+}
+
+crate::keys! {
+    /// For `tapveil run`: one event a line on standard error.
+    pub(super) struct LogKeys {
+        /// text | json; left out: text on a terminal, json elsewhere
+        format: LogFormat = optional("text");
+        /// error | warn | info: what is left out
+        level: LogLevel = default("info");
+    }
+}
+
+/// A table of which every name is allowed: librdkafka's own properties.
+pub(super) const FREE: &str = "kafka.properties";
+
+/// Every section that a configuration can have, in the order in which it is explained.
+pub(super) fn sections(registry: &Registry) -> Vec<Section> {
+    let mut sections = vec![
+        Section::of::<TopKeys>(""),
+        Section::of::<SecretKeys>("secret"),
+        Section::of::<LedgerKeys>("ledger"),
+        Section::of::<FeedKeys>("feed"),
+        Section::of::<FieldKeys>("feed.fields"),
+        Section::of::<StationKeys>("stations"),
+        Section::of::<WindowKeys>("window"),
+        Section::of::<EngineKeys>("engine"),
+    ];
+    sections.extend(registry.iter().flat_map(|engine| (engine.sections)()));
+    sections.extend([
+        Section::of::<TripKeys>("trips"),
+        Section::of::<BudgetKeys>("budget"),
+        Section::of::<HorizonKeys>("budget.horizon"),
+        Section::of::<KafkaKeys>("kafka"),
+        Section::of::<TopicKeys>("kafka.topics"),
+        Section {
+            path: FREE.to_owned(),
+            about: "Any librdkafka property, passed through, except those that would break exactly-once. \
+                    \"NAME_file\": the value stands in that file, and is never shown. TLS and SCRAM need a build \
+                    with `--features tls`."
+                .to_owned(),
+            keys: Vec::new(),
+        },
+        Section::of::<ReleaseKeys>("release"),
+        Section::of::<HttpKeys>("http"),
+        Section::of::<LogKeys>("log"),
+    ]);
+    sections
 }

@@ -4,31 +4,34 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use jiff::civil::DateTime;
-
-use super::reader::Reader;
-use crate::model::Calendar;
+use super::file::File;
+use super::keys::{Close, HttpKeys, LogFormat, LogKeys, LogLevel, ReleaseKeys, WindowKeys};
 use crate::seal::Closing;
 
-const MONTH_SECS: i64 = 31 * 86_400;
-
-/// What only `run` needs.
+/// The words of a release, and where it goes.
 #[derive(Clone, Debug)]
-pub struct Live {
-    /// How windows close.
-    pub closing: Closing,
-    /// From when on windows exist; `None`: from the first whole one after the ledger was opened.
-    pub from: Option<DateTime>,
-    /// Where releases go as files, beside the topic.
-    pub release_dir: Option<PathBuf>,
-    /// Earliest time of day for a release, in seconds after midnight.
+pub struct ReleaseSettings {
+    /// Title of the data package.
+    pub title: String,
+    /// Its licence; may be empty.
+    pub licence: String,
+    /// Who answers questions; may be empty.
+    pub contact: String,
+    /// Digest of the statement that the privacy officer has signed.
+    pub approved: Option<String>,
+    /// Where `run` puts releases as files, beside the topic.
+    pub dir: Option<PathBuf>,
+    /// Earliest time of day for a release of `run`, in seconds after midnight.
     pub not_before_secs: Option<i64>,
+}
+
+/// Where `run` can be watched.
+#[derive(Clone, Debug)]
+pub struct Http {
     /// Where health and metrics are served.
     pub listen: SocketAddr,
     /// What operators show to see exact numbers; never printed.
     pub token: Option<SecretText>,
-    /// How the log is written.
-    pub log: Log,
 }
 
 /// How the log is written.
@@ -40,65 +43,49 @@ pub struct Log {
     pub level: LogLevel,
 }
 
-/// One event a line.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LogFormat {
-    /// For people.
-    Text,
-    /// For machines.
-    Json,
+pub(super) fn log(file: &mut File<'_>) -> Option<Log> {
+    let keys = file.section::<LogKeys>("log")?;
+    Some(Log { format: keys.format, level: keys.level })
 }
 
-/// The least that is written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LogLevel {
-    /// Only what failed.
-    Error,
-    /// And what somebody should look at.
-    Warn,
-    /// And what happens.
-    Info,
+pub(super) fn closing(window: &WindowKeys) -> Closing {
+    match window.close {
+        Close::Arrival => {
+            Closing::Arrival { grace: window.grace.0, clock_margin: window.clock_margin.0 }
+        }
+        Close::Watermark => Closing::Watermark { disorder: window.disorder.0 },
+    }
 }
 
-fn log(reader: &mut Reader) -> Option<Log> {
-    let formats = [("text", LogFormat::Text), ("json", LogFormat::Json)];
-    let format = match reader.value("log.format") {
-        None => Some(None),
-        Some(_) => reader.word("log.format", &formats).map(Some),
-    };
-    let levels = [("error", LogLevel::Error), ("warn", LogLevel::Warn), ("info", LogLevel::Info)];
-    let level = reader.word("log.level", &levels);
-    Some(Log { format: format?, level: level? })
-}
-
-pub(super) fn live(reader: &mut Reader, base: &Path, calendar: Option<&Calendar>) -> Option<Live> {
-    let grace = reader.duration("window.grace", MONTH_SECS);
-    let clock_margin = reader.duration("window.clock_margin", MONTH_SECS);
-    let disorder = reader.duration("window.disorder", MONTH_SECS);
-    let by_arrival = reader.word("window.close", &[("arrival", true), ("watermark", false)]);
-    let release_dir = reader.value("release.dir").and_then(|_| reader.text("release.dir"));
-    let not_before =
-        reader.value("release.not_before").and_then(|_| reader.time_of_day("release.not_before"));
-    let token = token(reader, base);
-    let listen = listen(reader);
-    let log = log(reader);
-    let closing = match by_arrival? {
-        true => Closing::Arrival { grace: grace?, clock_margin: clock_margin? },
-        false => Closing::Watermark { disorder: disorder? },
-    };
-    let from = reader
-        .value("window.from")
-        .and_then(|value| calendar?.parse_moment(value.as_str().unwrap_or_default()));
-    let release_dir = release_dir.map(|dir| base.join(dir));
-    Some(Live {
-        closing,
-        from,
-        release_dir,
-        not_before_secs: not_before,
-        listen: listen?,
-        token: token?,
-        log: log?,
+pub(super) fn release(file: &mut File<'_>, base: &Path) -> Option<ReleaseSettings> {
+    let keys = file.section::<ReleaseKeys>("release")?;
+    Some(ReleaseSettings {
+        title: keys.title,
+        licence: keys.licence,
+        contact: keys.contact,
+        approved: keys.approved,
+        dir: keys.dir.map(|dir| base.join(dir)),
+        not_before_secs: keys.not_before.map(|time| time.0),
     })
+}
+
+pub(super) fn http(file: &mut File<'_>, base: &Path) -> Option<Http> {
+    let keys = file.section::<HttpKeys>("http")?;
+    let token = match &keys.token_file {
+        None => Some(None),
+        Some(name) => token(file, &base.join(name)).map(Some),
+    };
+    let listen = keys.listen.0;
+    // Exact numbers are served there: other machines may ask only with a token.
+    if !listen.ip().is_loopback() && keys.token_file.is_none() {
+        let what = format!(
+            "\"{listen}\" can be reached from other machines, and /metrics shows exact numbers: set http.token_file, \
+             or serve this machine alone, like \"127.0.0.1:9464\""
+        );
+        file.complain("http.listen", what);
+        return None;
+    }
+    Some(Http { listen, token: token? })
 }
 
 /// Text that is never shown.
@@ -118,49 +105,19 @@ impl fmt::Debug for SecretText {
     }
 }
 
-/// The token in the configured file; `None` if it was complained about.
-fn token(reader: &mut Reader, base: &Path) -> Option<Option<SecretText>> {
-    const KEY: &str = "http.token_file";
+/// The token in the configured file.
+fn token(file: &mut File<'_>, path: &Path) -> Option<SecretText> {
     const SHORTEST: usize = 16;
-    if reader.value(KEY).is_none() {
-        return Some(None);
-    }
-    let path = base.join(reader.text(KEY)?);
-    let what = match std::fs::read_to_string(&path) {
+    let what = match std::fs::read_to_string(path) {
         Err(error) => format!("cannot read {}: {error}", path.display()),
         Ok(text) => {
             let token = text.trim();
             if token.len() >= SHORTEST && token.bytes().all(|byte| byte.is_ascii_graphic()) {
-                return Some(Some(SecretText(token.to_owned())));
+                return Some(SecretText(token.to_owned()));
             }
             format!("{} must hold one word of at least {SHORTEST} letters", path.display())
         }
     };
-    reader.complain(KEY, what);
+    file.complain("http.token_file", what);
     None
-}
-
-/// Exact numbers are served there: other machines may ask only with a token.
-fn listen(reader: &mut Reader) -> Option<SocketAddr> {
-    let text = reader.text("http.listen")?;
-    match text.parse::<SocketAddr>() {
-        Ok(address) if address.ip().is_loopback() || reader.is_written("http.token_file") => {
-            Some(address)
-        }
-        Ok(_) => {
-            let what = format!(
-                "{text:?} can be reached from other machines, and /metrics shows exact numbers: set http.token_file, or \
-                 serve this machine alone, like \"127.0.0.1:9464\""
-            );
-            reader.complain("http.listen", what);
-            None
-        }
-        Err(_) => {
-            reader.complain(
-                "http.listen",
-                format_args!("{text:?} is not an address like \"127.0.0.1:9464\""),
-            );
-            None
-        }
-    }
 }

@@ -7,60 +7,75 @@
 //! Why: file = what the pipeline promises; flag = how this process runs.
 
 mod check;
-mod engine_check;
+mod digest;
+mod document;
+mod file;
 mod kafka_check;
 mod keys;
+mod leaf;
 mod live_check;
-mod digest;
-mod reader;
+mod migrate;
 mod statement;
-mod suppression_check;
-mod tree_check;
-mod weave_check;
+mod warnings;
 
-pub use live_check::{Live, Log, LogFormat, LogLevel, SecretText};
+pub use document::{default_text, key_table, schema};
+pub use keys::{LogFormat, LogLevel};
 #[cfg(feature = "kafka")]
-pub(crate) use reader::duration_secs;
+pub(crate) use leaf::duration_secs;
+pub use live_check::{Http, Log, ReleaseSettings, SecretText};
 pub use statement::Statement;
+pub use warnings::Warning;
 
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::engine::Engine;
-use crate::model::{Calendar, Digest, ErrorKind, Span, Stations};
+use jiff::SignedDuration;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+
+use crate::engine::{Engine, Registry};
+use crate::ingest::{self, Fields, Format};
+use crate::kafka;
+use crate::ledger::{self, Horizon, Repeat};
+use crate::model::{Calendar, Digest, ErrorKind, MicroEpsilon, Span, Stations, WindowId};
+use crate::seal::Closing;
 use crate::secret::Secret;
-use crate::{ingest, kafka, ledger, window};
+use crate::window::Gate;
 
-/// The commented defaults, compiled in.
-pub const DEFAULTS: &str = include_str!("../../config/default.toml");
-
-/// Everything a run needs, checked.
+/// Everything a run needs, checked. Every fact stands here once; what a room needs is put together when it is asked for.
 #[derive(Debug)]
 pub struct Settings {
-    /// For the decoders.
-    pub ingest: ingest::Settings,
-    /// For the gate; its range is open until the command says which windows exist.
-    pub gate: window::Gate,
+    /// What taps look like.
+    pub feed: Feed,
     /// The windows.
     pub calendar: Calendar,
-    /// Which windows exist, if the file says so.
-    pub span: Option<Span>,
-    /// What only `run` needs.
-    pub live: Live,
-    /// How many taps of a card count; `None`: all of them.
-    pub max_length: Option<std::num::NonZeroU32>,
-    /// The engine.
-    pub engine: Arc<dyn Engine>,
-    /// The caps.
-    pub budget: ledger::Settings,
+    /// The public stations.
+    pub stations: Arc<Stations>,
     /// The secret.
     pub secret: Secret,
     /// Where the ledger is.
     pub ledger_file: PathBuf,
-    /// The public stations.
-    pub stations: Arc<Stations>,
-    /// The words of a release.
-    pub release: ReleaseWords,
+    /// How windows close.
+    pub closing: Closing,
+    /// How far a tap may be ahead of its own arrival.
+    pub max_ahead: SignedDuration,
+    /// How many taps of a card count; `None`: all of them.
+    pub max_length: Option<NonZeroU32>,
+    /// From when on windows exist; `None`: from the first whole one after the ledger was opened.
+    pub from: Option<DateTime>,
+    /// Until when windows exist; `None`: for ever.
+    pub to: Option<DateTime>,
+    /// The engine.
+    pub engine: Arc<dyn Engine>,
+    /// What may be spent.
+    pub caps: Caps,
+    /// The words of a release, and where it goes.
+    pub release: ReleaseSettings,
+    /// Where `run` can be watched.
+    pub http: Http,
+    /// How `run` writes its log.
+    pub log: Log,
     /// Where Kafka is, if the file says so. No part of the digest: addresses change no release.
     pub kafka: Option<kafka::Settings>,
     /// Covers what can change a release.
@@ -69,17 +84,63 @@ pub struct Settings {
     pub warnings: Vec<Warning>,
 }
 
-/// The words of a release.
+/// What taps look like.
 #[derive(Clone, Debug)]
-pub struct ReleaseWords {
-    /// Title of the data package.
-    pub title: String,
-    /// Its licence; may be empty.
-    pub licence: String,
-    /// Who answers questions; may be empty.
-    pub contact: String,
-    /// Digest of the statement that the privacy officer has signed.
-    pub approved: Option<String>,
+pub struct Feed {
+    /// Its name.
+    pub id: String,
+    /// The form of a record.
+    pub format: Format,
+    /// The names of its fields.
+    pub fields: Fields,
+    /// The zone of local times; `None`: they are rejects.
+    pub local_zone: Option<TimeZone>,
+}
+
+/// What may be spent.
+#[derive(Clone, Copy, Debug)]
+pub struct Caps {
+    /// Over everything.
+    pub lifetime: Option<MicroEpsilon>,
+    /// Over windows in a row.
+    pub horizon: Option<Horizon>,
+    /// Whether a window may be released, and paid, again.
+    pub repeat: Repeat,
+}
+
+impl Settings {
+    /// For the decoders.
+    pub fn ingest(&self) -> ingest::Settings {
+        ingest::Settings {
+            format: self.feed.format,
+            fields: self.feed.fields.clone(),
+            local_zone: self.feed.local_zone.clone(),
+            calendar: self.calendar.clone(),
+            stations: self.stations.clone(),
+            secret: self.secret.clone(),
+        }
+    }
+
+    /// For the gate of these windows; `None`: of all.
+    pub fn gate(&self, range: Option<std::ops::Range<WindowId>>) -> Gate {
+        let grace = match self.closing {
+            Closing::Arrival { grace, .. } => Some(grace),
+            Closing::Watermark { .. } => None,
+        };
+        Gate { range, grace, max_ahead: self.max_ahead }
+    }
+
+    /// For the ledger.
+    pub fn budget(&self) -> ledger::Settings {
+        let Caps { lifetime, horizon, repeat } = self.caps;
+        let (feed, calendar) = (self.feed.id.clone(), self.calendar.clone());
+        ledger::Settings { feed, calendar, lifetime, horizon, repeat }
+    }
+
+    /// Which windows exist, if the file says both ends.
+    pub fn span(&self) -> Option<Span> {
+        self.from.zip(self.to).map(|(from, to)| Span { from, to })
+    }
 }
 
 impl Settings {
@@ -101,61 +162,6 @@ impl Settings {
             path: path.display().to_string(),
             complaints: vec!["kafka.brokers: is required for this command".to_owned()],
         })
-    }
-}
-
-/// What is allowed but probably not meant. Every warning the program can give.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Warning {
-    /// No cap over the feed's life.
-    NoLifetime,
-    /// No rolling cap.
-    NoHorizon,
-    /// A large ε.
-    LargeEpsilon(String),
-    /// Noise alone makes the tree grow.
-    Growth {
-        /// Paths per empty node that noise makes up.
-        false_children: f64,
-        /// Nodes to expect from noise alone.
-        expected_nodes: f64,
-    },
-    /// Which windows exist follows the data.
-    NoRange,
-    /// A key that the chosen engine does not look at.
-    Unused {
-        /// Which key.
-        key: &'static str,
-        /// The engine.
-        engine: &'static str,
-    },
-}
-
-impl std::fmt::Display for Warning {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::NoLifetime => f.write_str(
-                "budget.lifetime is not set: nothing limits what this feed spends over the years",
-            ),
-            Self::NoHorizon => f.write_str(
-                "budget.horizon is not set: nothing limits what many windows in a row reveal about one card",
-            ),
-            Self::LargeEpsilon(epsilon) => {
-                write!(f, "engine.epsilon is {epsilon}: above 10 the guarantee protects hardly anybody")
-            }
-            Self::Growth { false_children, expected_nodes } => write!(
-                f,
-                "noise alone makes up {false_children:.1} paths below every empty one, about \
-                 {expected_nodes:.0} in all: use a taxonomy, a lower height or a higher threshold"
-            ),
-            Self::NoRange => f.write_str(
-                "window.from and window.to are not set: a file's own windows are released, and that they \
-                 exist is not protected",
-            ),
-            Self::Unused { key, engine } => {
-                write!(f, "{key} means nothing to engine.name = \"{engine}\": it is left out")
-            }
-        }
     }
 }
 
@@ -208,14 +214,20 @@ fn list(complaints: &[String]) -> String {
     }
 }
 
-/// Reads and checks a configuration with every file it names.
+/// Reads and checks a configuration with every file it names, for the engines of this program.
 pub fn load(path: &Path) -> Result<Settings, Error> {
+    load_with(path, &Registry::standard())
+}
+
+/// The same for these engines.
+pub fn load_with(path: &Path, registry: &Registry) -> Result<Settings, Error> {
     let name = path.display().to_string();
     let text =
         std::fs::read_to_string(path).map_err(|error| Error::Read { path: name.clone(), error })?;
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let base = parent.unwrap_or(Path::new("."));
-    check::settings(&text, base).map_err(|complaints| Error::Complaints { path: name, complaints })
+    check::settings(&text, base, registry)
+        .map_err(|complaints| Error::Complaints { path: name, complaints })
 }
 
 /// Where the configuration keeps its secret and its ledger, without looking at anything else. For commands

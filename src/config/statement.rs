@@ -50,7 +50,7 @@ impl std::fmt::Display for Statement {
 fn released(settings: &Settings) -> String {
     let calendar = &settings.calendar;
     let zone = calendar.zone().iana_name().unwrap_or("UTC");
-    let closing = match settings.live.closing {
+    let closing = match settings.closing {
         Closing::Arrival { grace, .. } => format!(
             "A tap counts until {} s after its window's end, judged alone by the broker's clock.",
             grace.as_secs()
@@ -62,7 +62,7 @@ fn released(settings: &Settings) -> String {
     format!(
         "  Trips of the feed {:?}, {} public stations, one release for every window of {} s ({zone}),\n  \
          in slots of {} s. {closing}\n",
-        settings.budget.feed,
+        settings.feed.id,
         settings.stations.len(),
         calendar.length_secs(),
         calendar.slot_secs(),
@@ -85,7 +85,7 @@ fn protected(settings: &Settings) -> String {
 }
 
 fn costs(settings: &Settings) -> String {
-    let (budget, price) = (&settings.budget, settings.engine.price().epsilon());
+    let (budget, price) = (&settings.caps, settings.engine.price().epsilon());
     if price == MicroEpsilon::default() {
         return "  No epsilon. Each window is released once, and never beside a differentially private release.\n".to_owned();
     }
@@ -116,9 +116,9 @@ fn costs(settings: &Settings) -> String {
 /// The day on which the last release is paid for.
 fn ends(settings: &Settings, n: u64) -> String {
     let calendar = &settings.calendar;
-    let first = match &settings.span {
-        Some(span) => calendar.windows_within(span).first().map(|window| window.id()),
-        None => settings.live.from.and_then(|from| calendar.first_window_from(from)),
+    let first = match settings.span() {
+        Some(span) => calendar.windows_within(&span).first().map(|window| window.id()),
+        None => settings.from.and_then(|from| calendar.first_window_from(from)),
     };
     let last = i64::try_from(n).ok().zip(first).and_then(|(n, first)| {
         calendar.window(WindowId::new(first.number().checked_add(n)?.checked_sub(1)?))

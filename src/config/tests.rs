@@ -8,6 +8,8 @@ use crate::ledger::Journal;
 
 mod digest;
 mod engines;
+mod generated;
+mod places;
 mod suppression;
 
 const STATIONS: &str = "id,name,lat,lon,line\na,A,1,2,red\nb,B,1,3,red\nc,C,2,2,blue\nd,D,2,3,\n";
@@ -46,9 +48,12 @@ impl Feed {
         load(&path)
     }
 
+    /// The complaints, without their places.
     fn complaints(&self, text: &str) -> Vec<String> {
         match self.load(text) {
-            Err(Error::Complaints { complaints, .. }) => complaints,
+            Err(Error::Complaints { complaints, .. }) => {
+                complaints.iter().map(|complaint| without_place(complaint)).collect()
+            }
             Err(other) => panic!("{other}"),
             Ok(_) => panic!("it is good:\n{text}"),
         }
@@ -62,6 +67,12 @@ impl Feed {
     }
 }
 
+/// "line 3, column 1: key: what" without its beginning.
+fn without_place(complaint: &str) -> String {
+    let rest = complaint.strip_prefix("line ").and_then(|rest| rest.split_once(": "));
+    rest.map_or(complaint, |(_, rest)| rest).to_owned()
+}
+
 #[test]
 fn a_minimal_configuration_loads_with_the_documented_defaults() {
     let settings = Feed::new().load(MINIMAL).unwrap();
@@ -71,16 +82,16 @@ fn a_minimal_configuration_loads_with_the_documented_defaults() {
     assert_eq!(settings.max_length.map(|most| most.get()), Some(12));
     let parameters = settings.engine.describe().parameters;
     assert!(parameters.contains(&("height".to_owned(), "4".to_owned())), "{parameters:?}");
-    assert_eq!(settings.budget.feed, "feed");
-    assert!(settings.span.is_none());
-    assert!(settings.ingest.local_zone.is_none(), "a zone that nobody wrote reads no local times");
+    assert_eq!(settings.feed.id, "feed");
+    assert!(settings.span().is_none());
+    assert!(settings.feed.local_zone.is_none(), "a zone that nobody wrote reads no local times");
     let warned = [Warning::NoLifetime, Warning::NoHorizon, Warning::NoRange];
     assert_eq!(settings.warnings[..3], warned);
 }
 
 #[test]
 fn the_commented_defaults_are_a_good_configuration_but_for_what_is_required() {
-    let complaints = Feed::new().complaints(&format!("{DEFAULTS}\n"));
+    let complaints = Feed::new().complaints(&default_text(&Registry::standard()));
     let about = |key: &str| complaints.iter().filter(|line| line.starts_with(key)).count();
     let required = about("secret.file") + about("ledger.file") + about("stations.file");
     assert_eq!((required, complaints.len()), (3, 3), "{complaints:#?}");
@@ -112,27 +123,50 @@ fn everything_that_is_wrong_with_an_epsilon_is_said() {
 fn every_single_mistake_is_one_clear_complaint() {
     let feed = Feed::new();
     for (added, key, words) in [
-        ("[engine]\nheight = 0", "engine.height", "from 1 to"),
-        ("[engine]\nheight = 2.5", "engine.height", "whole number"),
+        ("[engine.safepath]\nheight = 0", "engine.safepath.height", "from 1 to"),
+        ("[engine.safepath]\nheight = 2.5", "engine.safepath.height", "whole number"),
         ("[window]\nmax_length = 0", "window.max_length", "from 1 to"),
-        ("[engine]\nheight = 13", "engine.height is 13", "window.max_length is 12"),
         (
-            "[engine]\ntaxonomy.times = { fanout = 2, height = 6 }",
-            "engine.taxonomy.times",
+            "[engine.safepath]\nheight = 13",
+            "engine.safepath.height: is 13",
+            "window.max_length is 12",
+        ),
+        (
+            "[engine.safepath]\ntaxonomy.times = { fanout = 2, height = 6 }",
+            "engine.safepath.taxonomy.times",
             "largest height that fits is 4",
         ),
         (
-            "[engine]\ntaxonomy.times = { fanout = 1, height = 2 }",
-            "engine.taxonomy.times",
+            "[engine.safepath]\ntaxonomy.times = { fanout = 1, height = 2 }",
+            "engine.safepath.taxonomy.times",
             "2 or more",
         ),
         (
-            "[engine]\ntaxonomy.locations = \"line\"",
-            "engine.taxonomy.locations",
+            "[engine.safepath]\ntaxonomy.locations = \"line\"",
+            "engine.safepath.taxonomy.locations",
             "\"lines\", \"flat\"",
         ),
-        ("[engine]\nthreshold = 0", "engine.threshold", "integer from 1 on"),
-        ("[engine]\nallocation = \"fair\"", "engine.allocation", "\"paper\", \"even\""),
+        ("[engine.safepath]\nthreshold = 0", "engine.safepath.threshold", "integer from 1 on"),
+        (
+            "[engine.safepath]\nallocation = \"fair\"",
+            "engine.safepath.allocation",
+            "\"paper\", \"even\"",
+        ),
+    ] {
+        is_one_clear_complaint(&feed, added, key, words);
+    }
+}
+
+fn is_one_clear_complaint(feed: &Feed, added: &str, key: &str, words: &str) {
+    let complaint = feed.complaint(added);
+    assert!(complaint.starts_with(key), "{added}: the key comes first: {complaint}");
+    assert!(complaint.contains(words), "{added}: {complaint}");
+}
+
+#[test]
+fn every_single_mistake_outside_the_engine_is_one_clear_complaint() {
+    let feed = Feed::new();
+    for (added, key, words) in [
         ("[window]\nslot = \"7h\"", "window.slot", "does not divide window.length"),
         ("[window]\nslot = \"soon\"", "window.slot", "is not a duration"),
         ("[window]\nlength = \"7h\"", "window.length", "divide 24h"),
@@ -146,11 +180,24 @@ fn every_single_mistake_is_one_clear_complaint() {
         ("[feed]\nid = \"\"", "feed.id", "names the feed"),
         ("[engine]\nname = \"magic\"", "engine.name", "is not an engine"),
         ("[engine]\nname = \"dptd\"", "engine.name", "not in this version"),
-        ("[engine]\ninput = \"trips\"", "engine.input", "\"doublets\", \"sequences\""),
-        ("[engine]\ninput = \"sequences\"", "engine.input", "have no times"),
-        ("[engine]\nname = \"seqpt\"\ninput = \"sequences\"", "engine.input", "have no times"),
+        (
+            "[engine]\nname = \"simple\"\nsimple.input = \"trips\"",
+            "engine.simple.input",
+            "\"doublets\", \"sequences\"",
+        ),
+        ("[engine.safepath]\ninput = \"sequences\"", "engine.safepath.input", "unknown key"),
+        (
+            "[engine.safepath]\nheigth = 2",
+            "engine.safepath.heigth",
+            "did you mean engine.safepath.height?",
+        ),
+        (
+            "[engine]\nname = \"seqpt\"\nseqpth.height = 2",
+            "engine.seqpth",
+            "did you mean [engine.seqpt]?",
+        ),
         ("[engine]\nepsilonn = \"1.0\"", "engine.epsilonn", "did you mean engine.epsilon?"),
-        ("[engin]\nx = 1", "engin", "unknown key"),
+        ("[engien]\nx = 1", "engien", "unknown section [engien]; did you mean [engine]?"),
         ("[budget]\nlifetime = \"0.9\"", "budget.lifetime", "every release would be refused"),
         ("[budget]\nhorizon = { windows = 7, cap = \"0.9\" }", "budget.horizon.cap", "0.9"),
         ("[budget]\nhorizon = { windows = 7 }", "budget.horizon", "both windows and cap"),
@@ -160,9 +207,7 @@ fn every_single_mistake_is_one_clear_complaint() {
         ("[window]\nfrom = \"monday\"", "window.from", "is not a date"),
         ("[kafka]\nflush = \"often\"", "kafka.flush", "is not a duration"),
     ] {
-        let complaint = feed.complaint(added);
-        assert!(complaint.starts_with(key), "{added}: the key comes first: {complaint}");
-        assert!(complaint.contains(words), "{added}: {complaint}");
+        is_one_clear_complaint(&feed, added, key, words);
     }
 }
 
@@ -216,10 +261,10 @@ fn a_tree_that_noise_alone_would_fill_is_refused_with_the_height_that_fits() {
     let feed = Feed::new();
     let ids: String = (0..68).map(|n| format!("s{n:02}\n")).collect();
     feed.put("stations.csv", &format!("id\n{ids}"));
-    let flat = "[window]\nlength = \"7d\"\n[engine]\nheight = 12\n\
+    let flat = "[window]\nlength = \"7d\"\n[engine.safepath]\nheight = 12\n\
                 taxonomy.locations = \"flat\"\ntaxonomy.times = \"flat\"\n";
     let complaint = feed.complaint(flat);
-    assert!(complaint.starts_with("engine.height: noise alone"), "{complaint}");
+    assert!(complaint.starts_with("engine.safepath.height: noise alone"), "{complaint}");
     let fits: u32 = complaint
         .split("largest height that fits is ")
         .nth(1)
@@ -237,11 +282,11 @@ fn five_mistakes_are_five_complaints_at_once() {
     let feed = Feed::new();
     feed.secret(&[7; 32], 0o640);
     let complaints = feed.complaints(&format!(
-        "{MINIMAL}[engine]\nepsilon = \"-1\"\nheigth = 3\n[window]\nslot = \"7h\"\n\
+        "{MINIMAL}[engine]\nepsilon = \"-1\"\nepsilonn = 3\n[window]\nslot = \"7h\"\n\
          [feed]\nformat = \"xml\"\n"
     ));
     assert_eq!(complaints.len(), 5, "{complaints:#?}");
-    for key in ["secret.file", "engine.epsilon", "engine.heigth", "window.slot", "feed.format"] {
+    for key in ["secret.file", "engine.epsilon", "engine.epsilonn", "window.slot", "feed.format"] {
         assert!(complaints.iter().any(|line| line.starts_with(key)), "{key}: {complaints:#?}");
     }
     let error = feed.load(&fs::read_to_string(feed.0.path().join("tapveil.toml")).unwrap());

@@ -10,6 +10,7 @@
 )]
 
 pub mod model;
+pub mod declare;
 pub mod secret;
 pub mod passenger;
 pub mod window;

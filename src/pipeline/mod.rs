@@ -8,10 +8,13 @@
 
 #[cfg(feature = "kafka")]
 pub mod run;
+mod event;
 mod release;
 mod sanitize;
 
 pub use sanitize::{Done, Job, Released, Summary, Watch, sanitize};
+
+pub use event::{Event, Observers, Weight};
 
 use crate::config::Settings;
 use crate::ledger::Repeat;
@@ -24,15 +27,15 @@ fn release_plan(
     settings: &Settings,
     publish: publish::Settings,
 ) -> protocol::ReleasePlan<publish::Renderer> {
-    let span = settings.span.as_ref().map(|span| settings.calendar.windows_within(span));
-    let from = || settings.live.from.and_then(|from| settings.calendar.first_window_from(from));
+    let span = settings.span().map(|span| settings.calendar.windows_within(&span));
+    let from = || settings.from.and_then(|from| settings.calendar.first_window_from(from));
     protocol::ReleasePlan {
         engine: settings.engine.clone(),
         secret: settings.secret.clone(),
         configuration: settings.digest,
         max_length: settings.max_length,
         calendar: settings.calendar.clone(),
-        budget: settings.budget.clone(),
+        budget: settings.budget(),
         n_stations: settings.stations.len(),
         codec: codec(settings),
         last: span.as_ref().and_then(|windows| windows.last()).map(Window::id),
@@ -40,7 +43,7 @@ fn release_plan(
             Some(windows) => windows.first().map(Window::id),
             None => from(),
         },
-        not_before_secs: settings.live.not_before_secs,
+        not_before_secs: settings.release.not_before_secs,
         render: publish::Renderer(publish),
     }
 }
@@ -56,7 +59,7 @@ fn codec(settings: &Settings) -> SegmentCodec {
         calendar.slot_secs(),
         calendar.zone().iana_name(),
     );
-    let feed = settings.budget.feed.clone();
+    let feed = settings.feed.id.clone();
     SegmentCodec::new(settings.secret.clone(), feed, Digest::of(layout.as_bytes()))
 }
 
@@ -68,20 +71,20 @@ fn publish_settings(
     version: &'static str,
     commit: &'static str,
 ) -> publish::Settings {
-    let Settings { stations, release, budget, .. } = settings;
+    let Settings { stations, release, caps, .. } = settings;
     publish::Settings {
         stations: stations.clone(),
         title: release.title.clone(),
         licence: release.licence.clone(),
         contact: release.contact.clone(),
-        feed: budget.feed.clone(),
+        feed: settings.feed.id.clone(),
         windows_protected,
         closing,
         budget: publish::BudgetFacts {
-            lifetime_cap: budget.lifetime,
-            horizon_windows: budget.horizon.map(|horizon| horizon.windows),
-            horizon_cap: budget.horizon.map(|horizon| horizon.cap),
-            rule: Some(match budget.repeat {
+            lifetime_cap: caps.lifetime,
+            horizon_windows: caps.horizon.map(|horizon| horizon.windows),
+            horizon_cap: caps.horizon.map(|horizon| horizon.cap),
+            rule: Some(match caps.repeat {
                 Repeat::Refuse => "a window is released once".to_owned(),
                 Repeat::Pay => "a further release of a window is paid in full".to_owned(),
             }),

@@ -4,10 +4,10 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use super::Error;
+use super::{Error, Observers, event};
 use crate::clock::Clock;
 use crate::ledger::{self, Ledger};
-use crate::metrics::Metrics;
+use crate::model::MicroEpsilon;
 use crate::protocol::{Committed, ReleaseEffect, ReleaseEvent, ReleaseNote, Releaser, Why};
 use crate::publish::{Renderer, Sink};
 
@@ -37,9 +37,6 @@ pub(super) trait Watch {
     /// Something happened.
     fn note(&mut self, note: &ReleaseNote, worker: &Releaser<Renderer>);
 
-    /// Records could not be deleted.
-    fn kept(&mut self, error: &Error);
-
     /// A step of the work is behind us: for crash points.
     fn passed(&mut self, step: &'static str);
 }
@@ -50,7 +47,9 @@ pub(super) struct Seams<'a> {
     pub(super) sinks: &'a mut [Box<dyn Sink>],
     pub(super) ledger: &'a mut dyn Ledger,
     pub(super) clock: &'a dyn Clock,
-    pub(super) metrics: &'a Metrics,
+    pub(super) observers: Observers<'a>,
+    /// The cap over the feed's life, for whoever looks.
+    pub(super) lifetime: Option<MicroEpsilon>,
     pub(super) watch: &'a mut dyn Watch,
     /// The ledger's name, for messages.
     pub(super) ledger_name: String,
@@ -109,7 +108,7 @@ impl<'a> Driver<'a> {
         let stepped = self.worker.step(event);
         stepped.map_err(|error| {
             if error.is_failed_check() {
-                self.seams.metrics.verify_failed();
+                self.seams.observers.tell(&event::Event::VerifyFailed);
             }
             Error::of_protocol(error, &self.seams.ledger_name, &self.seams.source_name)
         })
@@ -168,7 +167,8 @@ impl<'a> Driver<'a> {
                 seams.watch.passed("reserved");
                 let (began, engine) = (Instant::now(), job.engine());
                 let made = compute(seams.source, || job.run())?;
-                seams.metrics.engine_ran(engine, began.elapsed().as_secs_f64());
+                let seconds = began.elapsed().as_secs_f64();
+                seams.observers.tell(&event::Event::EngineRan { engine, seconds });
                 seams.watch.passed("made");
                 Some(ReleaseEvent::Made(made))
             }
@@ -182,7 +182,7 @@ impl<'a> Driver<'a> {
             }
             ReleaseEffect::Delete(before) => {
                 if let Err(error) = seams.source.delete(before) {
-                    seams.watch.kept(&error);
+                    seams.observers.tell(&event::Event::SegmentsKept(error.to_string()));
                 }
                 seams.watch.passed("deleted");
                 None
@@ -197,15 +197,24 @@ impl<'a> Driver<'a> {
 
     fn note(&mut self, note: &ReleaseNote) {
         let seams = &mut self.seams;
-        match note {
-            ReleaseNote::Sealed(n_duplicates) => seams.metrics.sealed(*n_duplicates),
-            ReleaseNote::Withheld { refusal, .. } => seams.metrics.withheld(refusal.reason()),
-            ReleaseNote::Released { engine, .. } => {
-                let seconds = self.frozen_at.map_or(0.0, |began| began.elapsed().as_secs_f64());
-                seams.metrics.released(engine, seconds, seams.clock.now().as_second());
-            }
-            ReleaseNote::Active | ReleaseNote::StandingBy => {}
+        if let Some(book) = self.worker.book() {
+            seams.observers.tell(&event::Event::ledger(book, seams.lifetime));
         }
+        seams.observers.tell(&match note {
+            ReleaseNote::Active => event::Event::Active,
+            ReleaseNote::StandingBy => event::Event::StandingBy,
+            ReleaseNote::Sealed(n_duplicates) => event::Event::Sealed(*n_duplicates),
+            ReleaseNote::Withheld { window, refusal } => {
+                event::Event::Withheld { window: window.clone(), refusal: refusal.clone() }
+            }
+            ReleaseNote::Released { window, n_rows, engine, .. } => event::Event::Released {
+                window: window.clone(),
+                n_rows: *n_rows,
+                engine,
+                seconds: self.frozen_at.map_or(0.0, |began| began.elapsed().as_secs_f64()),
+                at: seams.clock.now(),
+            },
+        });
         seams.watch.note(note, &self.worker);
     }
 }

@@ -8,15 +8,16 @@ use jiff::SignedDuration;
 
 use super::release::{Driver, Event, Seams, Source};
 use super::{Error, publish_settings, release_plan};
+use super::{Observers, event};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::ingest::{Harvest, read_file};
 use crate::ledger::{Journal, Refusal};
-use crate::metrics::{Board, Metrics};
+use crate::metrics::{Board, Metrics, Status};
 use crate::model::{Cost, Counts, MicroEpsilon, Reject, Span, Window, WindowId};
 use crate::protocol::{Committed, ReleaseEvent, ReleaseNote, Releaser};
 use crate::publish::{Files, Renderer, Sink};
-use crate::window::{Gate, OpenWindows};
+use crate::window::OpenWindows;
 
 /// What to do.
 pub struct Job<'a> {
@@ -88,9 +89,11 @@ pub fn sanitize(
     let settings = job.settings;
     let ranged = job.span.as_ref().map(|span| windows_of(settings, span)).transpose()?;
     let mut ledger = Journal::open(&settings.ledger_file, &settings.secret.ledger_key())?;
-    let gate = Gate { range: ranged.as_deref().and_then(bounds), ..settings.gate.clone() };
-    let Harvest { open, counts } = read_file(job.taps, &settings.ingest, &gate, board)?;
-    metrics.ingested(&counts);
+    let gate = settings.gate(ranged.as_deref().and_then(bounds));
+    let Harvest { open, counts } = read_file(job.taps, &settings.ingest(), &gate, board)?;
+    let (status, silent) = (Status::default(), |_: &event::Event| {});
+    let observers = Observers { metrics, status: &status, log: &silent };
+    observers.tell(&event::Event::Ingested(counts.clone()));
     let windows = match ranged {
         Some(windows) => windows,
         None if counts.taps == 0 => return Err(nothing_counts(job.taps, &counts)),
@@ -113,14 +116,14 @@ pub fn sanitize(
         sinks: &mut sinks,
         ledger: &mut ledger,
         clock,
-        metrics,
+        observers,
+        lifetime: settings.caps.lifetime,
         watch: &mut outcome,
         ledger_name: settings.ledger_file.display().to_string(),
         source_name: job.taps.display().to_string(),
     };
     let worker = Releaser::of_file(release_plan(settings, words));
     Driver::new(worker, seams).run(&|| false, &mut |_| {})?;
-    metrics.budget(outcome.spent, settings.budget.lifetime);
     let Outcomes { windows, n_duplicates, spent } = outcome;
     let is_differential = settings.engine.price().is_differential();
     Ok(Summary { windows, counts, n_duplicates, spent, is_differential })
@@ -195,8 +198,6 @@ impl super::release::Watch for Outcomes {
         };
         self.windows.push(Released { window: window.name(), n_rows, done });
     }
-
-    fn kept(&mut self, _: &Error) {}
 
     fn passed(&mut self, _: &'static str) {}
 }

@@ -1,6 +1,6 @@
 //! README.md: what a recipient must know, in words. From the release's public facts and the settings only.
 
-use crate::engine::Release;
+use crate::engine::{ExpectedError, Release};
 use crate::model::PathKind;
 
 use super::Settings;
@@ -48,8 +48,9 @@ fn conclusions(release: &Release) -> String {
     match release.expected_error() {
         Some(error) => format!(
             include_str!("recipient_noisy.md"),
-            deviation = format_args!("{:.1}", error.count_standard_deviation),
-            likely = error.smallest_count_likely_kept,
+            deviation =
+                format_args!("{:.1}", error.get(ExpectedError::DEVIATION).unwrap_or_default()),
+            likely = error.get(ExpectedError::LIKELY_KEPT).unwrap_or_default(),
         ),
         None => include_str!("recipient_suppressed.md").to_owned(),
     }

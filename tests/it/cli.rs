@@ -172,16 +172,17 @@ fn no_card_is_in_a_release_or_in_what_the_program_says() {
 /// Every engine over the tree, from taps to a release that verifies; sequences carry no times anywhere.
 #[test]
 fn every_engine_makes_a_release_that_verifies() {
-    for (name, input) in [
-        ("hybrid", "sequences"),
-        ("hybrid", "doublets"),
-        ("simple", "sequences"),
-        ("seqpt", "doublets"),
+    let over = |input: &str| format!("height = 3\ninput = \"{input}\"\n");
+    let grouped = |input: &str| over(input) + "taxonomy.locations = \"lines\"\n";
+    for (name, input, keys) in [
+        ("hybrid", "sequences", grouped("sequences")),
+        ("hybrid", "doublets", grouped("doublets")),
+        ("simple", "sequences", over("sequences")),
+        ("seqpt", "doublets", "height = 3\n".to_owned()),
     ] {
         let city = City::new();
-        city.edit("name = \"safepath\"", &format!("name = \"{name}\"\ninput = \"{input}\""));
-        city.edit("locations = { fanout = 2, height = 3 }", "locations = \"lines\"");
-        city.edit("height = 4", "height = 3");
+        let chosen = format!("name = \"{name}\"\nepsilon = \"20.0\"\n[engine.{name}]\n{keys}");
+        city.edit("name = \"safepath\"\nepsilon = \"20.0\"\n", &chosen);
         city.sanitize("out", &[]).code(0);
         city.verify("out").code(0);
         let release = city.path("out").join(WEEK);

@@ -223,7 +223,7 @@ fn a_replayed_file_arrives_to_the_last_tap() {
         found.sort();
         expected.sort();
         assert!(found == expected, "{} of {} taps came back", found.len(), expected.len());
-        let mut decoder = Decoder::new(settings.ingest.clone());
+        let mut decoder = Decoder::new(settings.ingest());
         assert!(found.iter().all(|record| decoder.decode(record.as_bytes()).is_ok()));
     }
 }
@@ -289,7 +289,7 @@ fn a_live_feed_has_taps_of_now_that_decode() {
     let settings = config::load(&feed.config).unwrap();
     let received = read_back(settings.kafka.as_ref().unwrap(), &feed.topics.taps);
     assert!((700..1_400).contains(&received.len()), "{}", received.len());
-    let mut decoder = Decoder::new(settings.ingest.clone());
+    let mut decoder = Decoder::new(settings.ingest());
     let now = i64::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_secs()).unwrap();
     let mut n_late = 0;
     for one in &received {

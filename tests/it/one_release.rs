@@ -82,7 +82,7 @@ fn the_time_of_a_release_is_the_one_that_was_handed_in() {
         settings: &settings,
         taps: &city.join("taps.csv"),
         out: &dir.path().join("out"),
-        span: settings.span,
+        span: settings.span(),
         version: "0",
         commit: "none",
     };

@@ -43,7 +43,7 @@ fn lk_keeps_its_promise_on_a_real_week_and_its_days() {
     for length in ["7d", "1d"] {
         for (l, k) in [(1, 2), (1, 50), (2, 2), (2, 10), (3, 2), (3, 50)] {
             let rest = format!(
-                "[window]\nlength = {length:?}\n[engine]\nname = \"lk\"\nl = {l}\nk = {k}\n"
+                "[window]\nlength = {length:?}\n[engine]\nname = \"lk\"\n[engine.lk]\nl = {l}\nk = {k}\n"
             );
             let out = format!("{length}-{l}-{k}");
             let done = release(dir.path(), &stations, &taps, &rest, &out);
@@ -62,7 +62,7 @@ fn whole_trajectories_of_a_real_week_are_shared() {
     let Some(data) = shared("mibici") else { return };
     let dir = tempfile::tempdir().unwrap();
     let (stations, taps) = (data.join("stations.csv"), data.join("taps.csv"));
-    let rest = "[window]\nlength = \"7d\"\n[engine]\nname = \"lk\"\nl = 200\nk = 3\n";
+    let rest = "[window]\nlength = \"7d\"\n[engine]\nname = \"lk\"\n[engine.lk]\nl = 200\nk = 3\n";
     for out in ["one", "two"] {
         release(dir.path(), &stations, &taps, rest, out);
     }
@@ -107,7 +107,7 @@ fn projections_keep_their_promise_on_real_sequences() {
         };
         let adversaries: Vec<String> = (0..5).map(owned).collect();
         let rest = format!(
-            "[engine]\nname = \"projection\"\nbreach = \"0.5\"\ninput = \"sequences\"\n\
+            "[engine]\nname = \"projection\"\n[engine.projection]\nbreach = \"0.5\"\ninput = \"sequences\"\n\
              adversaries = {{ {} }}\n",
             adversaries.join(", ")
         );

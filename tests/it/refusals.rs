@@ -123,7 +123,7 @@ fn a_bad_configuration_is_told_all_at_once() {
     city.edit("slot = \"1d\"", "slot = \"5d\"");
     city.edit("height = 4", "heigth = 4");
     let failed = city.sanitize("out", &[]).code(2);
-    for words in ["3 complaints", "engine.epsilon", "window.slot", "engine.heigth"] {
+    for words in ["3 complaints", "engine.epsilon", "window.slot", "engine.safepath.heigth"] {
         assert!(failed.err.contains(words), "{words}: {}", failed.err);
     }
     let config = city.config();

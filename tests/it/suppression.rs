@@ -6,9 +6,9 @@ use crate::support::{City, assert_same_tree, run, tree};
 
 const WEEK: &str = "20151109T0400_20151116T0400";
 
-const NOISY: &str = "name = \"safepath\"\nepsilon = \"20.0\"\nheight = 4\nthreshold = \"own-noise\"\n\
+const NOISY: &str = "name = \"safepath\"\nepsilon = \"20.0\"\n\n[engine.safepath]\nheight = 4\nthreshold = \"own-noise\"\n\
                      # Every taxonomy level gets the same share; \"paper\" starves the time taxonomy at 168 slots.\n\
-                     allocation = \"even\"\n\n[engine.taxonomy]\nlocations = { fanout = 2, height = 3 }\n\
+                     allocation = \"even\"\n\n[engine.safepath.taxonomy]\nlocations = { fanout = 2, height = 3 }\n\
                      times = { fanout = 2, height = 3 }\n";
 
 /// A week of a city, released by this engine.
@@ -25,7 +25,7 @@ fn manifest(city: &City, out: &str) -> serde_json::Value {
 
 #[test]
 fn lk_releases_verify_and_come_again_as_they_were() {
-    let city = city("name = \"lk\"\nl = 3\nk = 10\n");
+    let city = city("name = \"lk\"\n[engine.lk]\nl = 3\nk = 10\n");
     let done = city.sanitize("out", &[]).code(0);
     assert!(done.out.contains("no epsilon"), "{}", done.out);
     let guarantee = &manifest(&city, "out")["privacy"]["guarantee"];
@@ -53,7 +53,7 @@ fn lk_releases_verify_and_come_again_as_they_were() {
 #[test]
 fn suppression_and_noise_are_never_released_of_the_same_window() {
     for repeat in ["refuse", "pay"] {
-        let lk = "name = \"lk\"\nl = 2\nk = 10\n";
+        let lk = "name = \"lk\"\n[engine.lk]\nl = 2\nk = 10\n";
         let city = City::new();
         city.edit("[budget]\n", &format!("[budget]\nrepeat = \"{repeat}\"\n"));
         city.sanitize("noisy", &[]).code(0);
@@ -75,7 +75,7 @@ fn suppression_and_noise_are_never_released_of_the_same_window() {
         city.edit("k = 10", "k = 11");
         let refused = city.sanitize("other", &["--json"]).code(1).json();
         assert_eq!(refused["windows"][0]["reason"], "repeat", "once per window");
-        city.edit("name = \"lk\"\nl = 2\nk = 11\n", NOISY);
+        city.edit("name = \"lk\"\n[engine.lk]\nl = 2\nk = 11\n", NOISY);
         let refused = city.sanitize("noisy", &["--json"]).code(1).json();
         assert_eq!(refused["windows"][0]["reason"], "mixed");
     }
@@ -83,7 +83,7 @@ fn suppression_and_noise_are_never_released_of_the_same_window() {
 
 #[test]
 fn a_k_above_the_window_gives_an_empty_release_that_says_so() {
-    let city = city("name = \"lk\"\nl = 2\nk = 4000\n");
+    let city = city("name = \"lk\"\n[engine.lk]\nl = 2\nk = 4000\n");
     let done = city.sanitize("out", &[]).code(0);
     assert!(done.out.contains("everything was suppressed"), "{}", done.out);
     let words = manifest(&city, "out")["privacy"]["post_processing"].to_string();
@@ -93,7 +93,7 @@ fn a_k_above_the_window_gives_an_empty_release_that_says_so() {
 
 #[test]
 fn a_k_of_one_is_refused_and_released_without_a_guarantee_only_on_demand() {
-    let city = city("name = \"lk\"\nl = 2\nk = 1\n");
+    let city = city("name = \"lk\"\n[engine.lk]\nl = 2\nk = 1\n");
     let refused = city.sanitize("out", &[]).code(2);
     assert!(refused.err.contains("nobody is protected"), "{}", refused.err);
     city.edit("k = 1\n", "k = 1\nallow_unsound = true\n");
@@ -105,7 +105,7 @@ fn a_k_of_one_is_refused_and_released_without_a_guarantee_only_on_demand() {
 /// A careful forger fits every digest to what he adds; the promise itself gives him away.
 #[test]
 fn rows_that_break_the_promise_are_found_from_the_directory_alone() {
-    let city = city("name = \"lk\"\nl = 3\nk = 10\n");
+    let city = city("name = \"lk\"\n[engine.lk]\nl = 3\nk = 10\n");
     city.sanitize("out", &[]).code(0);
     let text = fs::read_to_string(city.path("out").join(WEEK).join("datapackage.json")).unwrap();
     let raised = text.replace("\"K\": 10", "\"K\": 1000");
@@ -117,7 +117,7 @@ fn rows_that_break_the_promise_are_found_from_the_directory_alone() {
 
 #[test]
 fn a_card_with_thousands_of_taps_is_refused_in_words_or_released() {
-    let city = city("name = \"lk\"\nl = 3\nk = 2\nmax_work = 5000000\n");
+    let city = city("name = \"lk\"\n[engine.lk]\nl = 3\nk = 2\nmax_work = 5000000\n");
     city.edit("slot = \"1d\"", "slot = \"1h\"");
     city.edit("max_length = 12\n", "");
     let stations = fs::read_to_string(city.path("stations.csv")).unwrap();
@@ -135,7 +135,7 @@ fn a_card_with_thousands_of_taps_is_refused_in_words_or_released() {
     fs::write(city.path("long.csv"), taps).unwrap();
     let ledger = city.ledger();
     let refused = city.sanitize_file("long.csv", "out", &[]).code(2);
-    assert!(refused.err.contains("engine.max_work = 5000000"), "{}", refused.err);
+    assert!(refused.err.contains("engine.lk.max_work = 5000000"), "{}", refused.err);
     assert!(refused.err.contains("window.max_length"), "the remedy: {}", refused.err);
     assert_eq!(city.ledger(), ledger, "nothing is booked");
     city.edit("day_start = \"04:00\"", "day_start = \"04:00\"\nmax_length = 60");
@@ -145,8 +145,7 @@ fn a_card_with_thousands_of_taps_is_refused_in_words_or_released() {
 
 #[test]
 fn projections_are_released_by_line_and_verify() {
-    let by_line =
-        "name = \"projection\"\nbreach = \"0.5\"\ninput = \"sequences\"\nadversaries = \"line\"\n";
+    let by_line = "name = \"projection\"\n[engine.projection]\nbreach = \"0.5\"\ninput = \"sequences\"\nadversaries = \"line\"\n";
     let city = city(by_line);
     city.sanitize("out", &[]).code(0);
     city.sanitize("again", &[]).code(0);

@@ -1,5 +1,4 @@
 use super::*;
-use crate::model::PathKind;
 
 fn parameter(settings: &Settings, name: &str) -> String {
     let parameters = settings.engine.describe().parameters;
@@ -10,7 +9,7 @@ fn parameter(settings: &Settings, name: &str) -> String {
 }
 
 fn engine(name: &str, more: &str) -> String {
-    format!("{MINIMAL}[engine]\nname = \"{name}\"\n{more}\n")
+    format!("{MINIMAL}[engine]\nname = \"{name}\"\n[engine.{name}]\n{more}\n")
 }
 
 #[test]
@@ -20,14 +19,13 @@ fn every_engine_over_the_tree_loads_by_its_name_alone() {
         let settings = feed.load(&engine(name, "")).unwrap();
         assert_eq!(settings.engine.describe().name, name);
         let forecast = settings.engine.forecast(settings.calendar.slots_nominal());
-        assert!(!forecast.shares.is_empty() && forecast.false_children.is_some(), "{name}");
+        assert!(!forecast.shares.is_empty() && forecast.expected_error.is_some(), "{name}");
         assert_eq!(settings.engine.price().epsilon().to_string(), "1.0");
     }
     for name in ["hybrid", "simple"] {
         let settings = feed.load(&engine(name, "input = \"sequences\"")).unwrap();
         assert_eq!(parameter(&settings, "input"), "sequences");
     }
-    assert_eq!(format!("{:?}", PathKind::Untimed), "Sequences");
 }
 
 /// Six red stations, four blue ones and one alone: five to a line on average.
@@ -71,36 +69,45 @@ fn groups_that_hybrid_cannot_pay_for_are_refused_in_words() {
         ("taxonomy.fanout = 0", "from 1 to"),
     ] {
         let complaint = feed.complaint(&engine("hybrid", more).replace(MINIMAL, ""));
-        assert!(complaint.starts_with("engine.taxonomy."), "{more}: {complaint}");
+        assert!(complaint.starts_with("engine.hybrid.taxonomy."), "{more}: {complaint}");
         assert!(complaint.contains(words), "{more}: {complaint}");
     }
     feed.put("stations.csv", "id\na\nb\n");
-    let complaint = feed.complaint("[engine]\nname = \"hybrid\"\ntaxonomy.locations = \"lines\"\n");
+    let complaint =
+        feed.complaint("[engine]\nname = \"hybrid\"\nhybrid.taxonomy.locations = \"lines\"\n");
     assert!(complaint.contains("no station of the list has a line"), "{complaint}");
 }
 
 #[test]
 fn complaints_about_an_engine_come_all_at_once_whatever_its_name() {
     let feed = Feed::new();
-    for name in ["hybrid", "simple", "seqpt", "magic"] {
-        let more =
-            "epsilon = \"0\"\nheight = 0\nthreshold = 0\nmax_nodes = 0\nallocation = \"fair\"";
+    for name in ["safepath", "hybrid", "simple", "seqpt"] {
+        let more = "height = 0\nthreshold = 0\nmax_nodes = 0\nlevels = 3\n[trips]\nfrom = \"home\"";
         let complaints = feed.complaints(&engine(name, more));
-        let expected = 5 + usize::from(name == "magic");
-        assert_eq!(complaints.len(), expected, "{name}: {complaints:#?}");
+        assert_eq!(complaints.len(), 5, "{name}: {complaints:#?}");
     }
 }
 
-/// A key that the engine does not look at is no reason to refuse, and not passed over in silence.
+/// A section of another engine is no reason to refuse, and not passed over in silence.
 #[test]
-fn keys_of_other_engines_are_warned_about() {
+fn sections_of_other_engines_are_warned_about() {
     let feed = Feed::new();
-    let more = "allocation = \"even\"\ntaxonomy.times = { fanout = 2, height = 1 }";
-    let settings = feed.load(&engine("simple", more)).unwrap();
-    let unused = |key| Warning::Unused { key, engine: "simple" };
-    assert!(settings.warnings.contains(&unused("engine.allocation")), "{:?}", settings.warnings);
-    assert!(settings.warnings.contains(&unused("engine.taxonomy.times")));
-    assert!(unused("engine.allocation").to_string().contains("means nothing to"));
+    let settings = feed.load(&engine("simple", "[engine.lk]\nk = 3")).unwrap();
+    let unused = Warning::Unused { section: "engine.lk".to_owned(), engine: "simple" };
+    assert!(settings.warnings.contains(&unused), "{:?}", settings.warnings);
+    assert_eq!(unused.to_string(), "[engine.lk] has no effect while engine.name = \"simple\"");
+}
+
+#[test]
+fn every_sample_of_every_engine_loads() {
+    let feed = Feed::new();
+    for registration in Registry::standard().iter() {
+        let name = registration.name;
+        let starter = format!("{MINIMAL}[engine]\nname = \"{name}\"\n{}", registration.starter);
+        assert_eq!(feed.load(&starter).unwrap().engine.describe().name, name);
+        let demo = format!("{MINIMAL}{}", registration.demo);
+        assert_eq!(feed.load(&demo).unwrap().engine.describe().name, name);
+    }
 }
 
 #[test]
@@ -108,8 +115,8 @@ fn a_seqpt_that_noise_would_fill_is_refused_with_the_height_that_fits() {
     let feed = Feed::new();
     let ids: String = (0..68).map(|n| format!("s{n:02}\n")).collect();
     feed.put("stations.csv", &format!("id\n{ids}"));
-    let complaint = feed.complaint("[engine]\nname = \"seqpt\"\nheight = 12\n");
-    assert!(complaint.starts_with("engine.height: noise alone"), "{complaint}");
+    let complaint = feed.complaint("[engine]\nname = \"seqpt\"\nseqpt.height = 12\n");
+    assert!(complaint.starts_with("engine.seqpt.height: noise alone"), "{complaint}");
     assert!(complaint.contains("largest height that fits is"), "{complaint}");
 }
 
@@ -121,16 +128,15 @@ fn weave_needs_its_name_alone_and_refuses_what_is_not_its_own() {
     assert_eq!(parameter(&settings, "favour"), "balanced");
     assert_eq!(parameter(&settings, "trips.from"), "next");
     let forecast = settings.engine.forecast(settings.calendar.slots_nominal());
-    assert!(!forecast.shares.is_empty() && forecast.false_children.is_none());
-    let chosen = engine("weave", "weave = { favour = \"od\" }\n[trips]\nfrom = \"pairs\"");
+    assert!(!forecast.shares.is_empty() && forecast.shares_of.contains("table"));
+    let chosen = engine("weave", "favour = \"od\"\n[trips]\nfrom = \"pairs\"");
     let settings = feed.load(&chosen).unwrap();
     assert_eq!(parameter(&settings, "favour"), "od");
     assert_eq!(parameter(&settings, "trips.from"), "pairs");
     for (more, what) in [
-        ("weave = { favour = \"speed\" }", "is not one of"),
-        ("height = 7", "grow a tree"),
-        ("k = 30", "belongs to lk"),
-        ("epsilon = \"0.0001\"", "millions of cards"),
+        ("favour = \"speed\"", "is not one of"),
+        ("height = 7", "unknown key"),
+        ("[window]\nmax_length = 1000", "doublets of a card at most"),
     ] {
         let complaints = feed.load(&engine("weave", more)).unwrap_err().to_string();
         assert!(complaints.contains(what), "{more}: {complaints}");

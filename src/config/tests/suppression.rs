@@ -1,6 +1,6 @@
 use super::*;
 
-const LK: &str = "[engine]\nname = \"lk\"\nl = 3\nk = 30\n";
+const LK: &str = "[engine]\nname = \"lk\"\n[engine.lk]\nl = 3\nk = 30\n";
 
 /// The complaints about a configuration of lk with this added below `[engine]`.
 fn complaints(added: &str) -> Vec<String> {
@@ -29,26 +29,37 @@ fn lk_loads_with_its_defaults_and_without_a_limit_of_length() {
 #[test]
 fn every_mistake_about_lk_is_one_clear_complaint() {
     let lk = |l: &str, k: &str, more: &str| {
-        format!("{MINIMAL}[engine]\nname = \"lk\"\nl = {l}\nk = {k}\n{more}\n")
+        format!("{MINIMAL}[engine]\nname = \"lk\"\n[engine.lk]\nl = {l}\nk = {k}\n{more}\n")
     };
     for (text, key, words) in [
-        (lk("0", "30", ""), "engine.l", "from 1 to"),
-        (lk("3", "0", ""), "engine.k", "from 1 to"),
-        (lk("3", "-1", ""), "engine.k", "from 1 to"),
-        (lk("3", "\"30\"", ""), "engine.k", "whole number"),
-        (lk("3", "1", ""), "engine.k", "allow_unsound = true"),
-        (lk("3", "9", "score = 5"), "engine.score", "from 1 to 4"),
-        (lk("3", "9", "max_work = 0"), "engine.max_work", "from 1 to"),
-        (lk("3", "9", "weights = { alpha = \"0.5\" }"), "engine.weights", "is not 1"),
-        (lk("3", "9", "weights = { alpha = 0.4 }"), "engine.weights.alpha", "not exact"),
-        (lk("3", "9", "weights = { alpha = \"-0.4\" }"), "engine.weights.alpha", "between 0 and 1"),
-        (lk("3", "9", "weights = { omega = \"1\" }"), "engine.weights.omega", "unknown key"),
-        (lk("3", "9", "epsilon = \"1.0\""), "engine.epsilon", "costs no epsilon"),
-        (lk("3", "9", "taxonomy.locations = \"flat\""), "engine.taxonomy", "add noise"),
-        (lk("3", "9", "breach = \"0.5\""), "engine.breach", "belongs to projection"),
-        (lk("3", "9", "input = \"sequences\""), "engine.input", "\"doublets\""),
-        (lk("3", "9", "").replace("l = 3\n", ""), "engine.l", "is required"),
-        (format!("{MINIMAL}[engine]\nk = 3\n"), "engine.k", "belongs to lk"),
+        (lk("0", "30", ""), "engine.lk.l", "from 1 to"),
+        (lk("3", "0", ""), "engine.lk.k", "from 1 to"),
+        (lk("3", "-1", ""), "engine.lk.k", "from 1 to"),
+        (lk("3", "\"30\"", ""), "engine.lk.k", "whole number"),
+        (lk("3", "1", ""), "engine.lk.k", "allow_unsound = true"),
+        (lk("3", "9", "score = 5"), "engine.lk.score", "1, 2, 3, 4"),
+        (lk("3", "9", "max_work = 0"), "engine.lk.max_work", "from 1 to"),
+        (lk("3", "9", "weights = { alpha = \"0.5\" }"), "engine.lk.weights", "is not 1"),
+        (lk("3", "9", "weights = { alpha = 0.4 }"), "engine.lk.weights.alpha", "not exact"),
+        (
+            lk("3", "9", "weights = { alpha = \"-0.4\" }"),
+            "engine.lk.weights.alpha",
+            "between 0 and 1",
+        ),
+        (lk("3", "9", "weights = { omega = \"1\" }"), "engine.lk.weights.omega", "unknown key"),
+        (
+            lk("3", "9", "").replace("[engine.lk]", "epsilon = \"1.0\"\n[engine.lk]"),
+            "engine.epsilon",
+            "costs no epsilon",
+        ),
+        (lk("3", "9", "taxonomy.locations = \"flat\""), "engine.lk.taxonomy", "unknown section"),
+        (
+            lk("3", "9", "breach = \"0.5\""),
+            "engine.lk.breach",
+            "did you mean engine.projection.breach?",
+        ),
+        (lk("3", "9", "input = \"sequences\""), "engine.lk.input", "unknown key"),
+        (lk("3", "9", "").replace("l = 3\n", ""), "engine.lk.l", "is required"),
     ] {
         let complaints = Feed::new().complaints(&text);
         assert_eq!(complaints.len(), 1, "{text}: {complaints:#?}");
@@ -59,13 +70,15 @@ fn every_mistake_about_lk_is_one_clear_complaint() {
 
 #[test]
 fn all_mistakes_about_lk_come_at_once() {
-    let complaints = complaints("score = 0\nepsilon = \"1\"\nweights = { delta = \"0.9\" }\n");
+    let complaints = complaints("score = 0\nmax_work = 0\nweights = { delta = \"0.9\" }\n");
     assert_eq!(complaints.len(), 3, "{complaints:#?}");
 }
 
 #[test]
 fn a_k_that_protects_nobody_needs_a_word() {
-    let text = format!("{MINIMAL}[engine]\nname = \"lk\"\nl = 3\nk = 1\nallow_unsound = true\n");
+    let text = format!(
+        "{MINIMAL}[engine]\nname = \"lk\"\n[engine.lk]\nl = 3\nk = 1\nallow_unsound = true\n"
+    );
     assert!(Feed::new().load(&text).is_ok());
 }
 
@@ -88,7 +101,7 @@ fn whatever_can_change_what_lk_releases_changes_the_digest() {
     assert_eq!(digest(&format!("{LK}score = 1\n")), seen[0]);
 }
 
-const PROJECTION: &str = "[engine]\nname = \"projection\"\nbreach = \"0.5\"\ninput = \"sequences\"\n\
+const PROJECTION: &str = "[engine]\nname = \"projection\"\n[engine.projection]\nbreach = \"0.5\"\ninput = \"sequences\"\n\
                           adversaries = { A = [\"a\", \"b\"], B = [\"c\"] }\n";
 
 #[test]
@@ -111,20 +124,30 @@ fn projection_takes_adversaries_by_list_or_by_line() {
 #[test]
 fn every_mistake_about_projections_is_one_clear_complaint() {
     for (from, to, key, words) in [
-        ("\"0.5\"", "\"0\"", "engine.breach", "between 0 and 1"),
-        ("\"0.5\"", "\"1\"", "engine.breach", "between 0 and 1"),
-        ("\"0.5\"", "\"1.5\"", "engine.breach", "between 0 and 1"),
-        ("\"0.5\"", "\"-0.5\"", "engine.breach", "between 0 and 1"),
-        ("\"0.5\"", "0.5", "engine.breach", "not exact"),
-        ("breach = \"0.5\"\n", "", "engine.breach", "is required"),
-        ("B = [\"c\"]", "B = [\"b\"]", "engine.adversaries", "station b belongs to A and to B"),
-        ("B = [\"c\"]", "B = []", "engine.adversaries", "B has no stations"),
-        ("B = [\"c\"]", "B = [\"x\"]", "engine.adversaries", "no station's id"),
-        ("B = [\"c\"]", "B = \"c\"", "engine.adversaries", "list of station ids"),
-        ("B = [\"c\"]", "B = [3]", "engine.adversaries", "no station's id"),
-        ("sequences", "trips", "engine.input", "\"doublets\", \"sequences\""),
-        ("input", "k = 5\ninput", "engine.k", "belongs to lk"),
-        ("input", "epsilon = \"1\"\ninput", "engine.epsilon", "costs no epsilon"),
+        ("\"0.5\"", "\"0\"", "engine.projection.breach", "between 0 and 1"),
+        ("\"0.5\"", "\"1\"", "engine.projection.breach", "between 0 and 1"),
+        ("\"0.5\"", "\"1.5\"", "engine.projection.breach", "between 0 and 1"),
+        ("\"0.5\"", "\"-0.5\"", "engine.projection.breach", "between 0 and 1"),
+        ("\"0.5\"", "0.5", "engine.projection.breach", "not exact"),
+        ("breach = \"0.5\"\n", "", "engine.projection.breach", "is required"),
+        (
+            "B = [\"c\"]",
+            "B = [\"b\"]",
+            "engine.projection.adversaries",
+            "station b belongs to A and to B",
+        ),
+        ("B = [\"c\"]", "B = []", "engine.projection.adversaries", "B has no stations"),
+        ("B = [\"c\"]", "B = [\"x\"]", "engine.projection.adversaries", "no station's id"),
+        ("B = [\"c\"]", "B = \"c\"", "engine.projection.adversaries", "is not { A ="),
+        ("B = [\"c\"]", "B = [3]", "engine.projection.adversaries", "is not { A ="),
+        ("sequences", "trips", "engine.projection.input", "\"doublets\", \"sequences\""),
+        ("input", "k = 5\ninput", "engine.projection.k", "did you mean engine.lk.k?"),
+        (
+            "[engine.projection]",
+            "epsilon = \"1\"\n[engine.projection]",
+            "engine.epsilon",
+            "costs no epsilon",
+        ),
     ] {
         let text = PROJECTION.replace(from, to);
         let complaints = Feed::new().complaints(&format!("{MINIMAL}{text}"));

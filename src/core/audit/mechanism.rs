@@ -1,23 +1,26 @@
-//! What is audited: the engines as they are, behind the same face that mutants have.
+//! What is audited: engines as the registry builds them, behind the same face that mutants have.
 
-use std::num::NonZeroU32;
-use std::sync::Mutex;
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
 
 use super::stage::{Card, Stage};
-use super::statistical::Sampling;
-use crate::engine::hybrid::{self, Groups, Hybrid};
-use crate::engine::noise::NoiseSource;
-use crate::engine::safepath::{self, Allocation, SafePath};
-use crate::engine::seqpt::SeqPt;
-use crate::engine::tree::{
-    Places, Shape, Threshold, Times, TreeMechanism, TreeParams, run_audited,
+use crate::declare::Values;
+use crate::engine::noise::AnyNoise;
+use crate::engine::tree::{Threshold, TreeParams};
+use crate::engine::{
+    AuditForm, AuditInstance, AuditOutput, Engine, Legs, Registration, Registry, World,
 };
-use crate::engine::{AuditOutput, Engine};
 use crate::ledger::{AuditLedger, AuditPermit, Request};
-use crate::model::{Cost, MicroEpsilon, PathKind};
+use crate::model::{Cost, MicroEpsilon};
 use crate::seal::SealedWindow;
+use crate::secret::NoiseKey;
 
-/// Turns cards into rows under any noise.
+/// The noise of the n-th release of a run.
+pub(super) type NoiseOf<'a, 'n> = &'a dyn Fn(u64) -> Box<dyn AnyNoise + 'n>;
+
+/// Turns cards into rows.
 pub(super) trait Mechanism: Sync {
     /// What is made of the cards once, before any noise.
     type Ready: Sync;
@@ -31,12 +34,11 @@ pub(super) trait Mechanism: Sync {
     /// Seals the cards.
     fn ready(&self, cards: &[Card]) -> Self::Ready;
 
-    /// Makes its releases, usually one; `noise(n)` is the noise of the n-th.
-    fn run<S: NoiseSource>(
-        &self,
-        ready: &Self::Ready,
-        noise: &impl Fn(u64) -> S,
-    ) -> Vec<AuditOutput>;
+    /// Makes its releases, usually one; `key(n)` is the key of the n-th.
+    fn released(&self, ready: &Self::Ready, key: &dyn Fn(u64) -> NoiseKey) -> Vec<AuditOutput>;
+
+    /// The same under noise that writes every question down; `None` if it asks its questions in another way.
+    fn recorded(&self, ready: &Self::Ready, noise: NoiseOf<'_, '_>) -> Option<Vec<AuditOutput>>;
 }
 
 /// What a statistical audit runs with.
@@ -51,115 +53,98 @@ impl Instance {
     pub(super) const ALL: &[Self] =
         &[Self::new(2, 2_000_000), Self::new(1, 1_000_000), Self::new(3, 1_000_000)];
 
+    /// Noisy counts of a tiny world at most.
+    pub(super) const MAX_NODES: u64 = 10_000;
+
     pub(super) const fn new(height: u32, micro: u64) -> Self {
         Self { height, epsilon: MicroEpsilon::new(micro) }
     }
 
+    /// For an engine that a registry builds. As low as a threshold can be: whatever noise hides is hidden by nothing else.
+    pub(super) fn audit_instance(self, stage: &Stage) -> AuditInstance {
+        AuditInstance {
+            height: self.height,
+            threshold: Some(1),
+            max_nodes: Self::MAX_NODES,
+            n_stations: stage.stations.len(),
+            n_slots: stage.window.n_slots(),
+        }
+    }
+
+    /// For a mutant, which is made of a tree's parts.
     pub(super) fn params(self, stage: &Stage) -> TreeParams {
         TreeParams {
             epsilon: self.epsilon,
             height: NonZeroU32::new(self.height).expect("a height of at least 1"),
-            // As low as a threshold can be: whatever noise hides is hidden by nothing else.
             threshold: Threshold::Fixed(1),
-            max_nodes: 10_000,
+            max_nodes: Self::MAX_NODES,
             max_length: stage.max_length,
             stations: stage.stations.clone(),
         }
     }
 }
 
-/// Every engine in every form it has.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Form {
-    SafePath,
-    Hybrid(PathKind),
-    Simple(PathKind),
-    SeqPt,
+/// One form of one engine.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Form<'a> {
+    pub(super) engine: &'a Registration,
+    pub(super) form: &'a AuditForm,
 }
 
-impl Form {
-    pub(super) const ALL: &[Self] = &[
-        Self::SafePath,
-        Self::Hybrid(PathKind::Timed),
-        Self::Hybrid(PathKind::Untimed),
-        Self::Simple(PathKind::Timed),
-        Self::Simple(PathKind::Untimed),
-        Self::SeqPt,
-    ];
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::SafePath => "safepath",
-            Self::Hybrid(_) => "hybrid",
-            Self::Simple(_) => "simple",
-            Self::SeqPt => "seqpt",
-        }
+impl<'a> Form<'a> {
+    /// Every form of every engine that can be audited.
+    pub(super) fn all(registry: &'a Registry) -> Vec<Self> {
+        let of = |engine: &'a Registration| {
+            engine.audit.unwrap_or_default().iter().map(move |form| Form { engine, form })
+        };
+        registry.iter().flat_map(of).collect()
     }
 
-    pub(super) fn input(self) -> PathKind {
-        match self {
-            Self::Hybrid(input) | Self::Simple(input) => input,
-            Self::SafePath | Self::SeqPt => PathKind::Timed,
-        }
+    /// The smallest world in which it can be caught.
+    pub(super) fn tiny_stage(self, height: u32) -> Stage {
+        let height = NonZeroU32::new(height).expect("a height of at least 1");
+        Stage::new(self.form.n_stations, 1, height)
     }
 
-    /// Builds the engine and hands it on.
-    pub(super) fn visit<V: Visitor>(self, stage: Stage, params: TreeParams, visitor: V) -> V::Seen {
-        match self {
-            Self::SafePath => {
-                let n_slots = stage.window.n_slots();
-                let halves = |n| if n > 3 { Shape { fanout: 2, height: 1 } } else { NO_GROUPS };
-                let settings = safepath::Settings {
-                    places: Places::Balanced(halves(stage.stations.len())),
-                    times: Times::Balanced(halves(n_slots)),
-                    allocation: Allocation::Even,
-                    params,
-                };
-                let engine = SafePath::new(settings, n_slots).expect("even shares always fit");
-                visitor.see(&Audited::new(stage, engine))
+    /// Builds the engine as the configuration would.
+    pub(super) fn build(
+        self,
+        stage: Stage,
+        epsilon: MicroEpsilon,
+        instance: &AuditInstance,
+    ) -> Audited {
+        let world = World {
+            epsilon,
+            max_length: stage.max_length,
+            slots_nominal: stage.window.n_slots(),
+            stations: stage.stations.clone(),
+            legs: Legs::Next,
+            threads: NonZeroUsize::MIN,
+        };
+        let keys = (self.form.keys)(instance);
+        let mut complaints = Vec::new();
+        let path = format!("engine.{}", self.engine.name);
+        let mut values = Values::new(&path, keys.as_object(), &mut complaints);
+        let engine = (self.engine.build)(&mut values, Some(&world));
+        let said =
+            |keys: &Value| format!("an engine's own audit keys build it: {keys} {complaints:?}");
+        match engine {
+            Some(engine) if complaints.is_empty() => {
+                Audited { stage, engine, ledger: Mutex::default() }
             }
-            Self::Hybrid(input) => {
-                let groups = Some(Groups { places: Places::Lines, fanout: 3 });
-                let settings = hybrid::Settings { params, input, groups };
-                let engine = Hybrid::new(settings).expect("a fan-out of 3 fits");
-                visitor.see(&Audited::new(stage, engine))
-            }
-            Self::Simple(input) => {
-                let settings = hybrid::Settings { params, input, groups: None };
-                let engine = Hybrid::new(settings).expect("no groups always fit");
-                visitor.see(&Audited::new(stage, engine))
-            }
-            Self::SeqPt => {
-                let engine = SeqPt::new(params).expect("no groups always fit");
-                visitor.see(&Audited::new(stage, engine))
-            }
+            _ => panic!("A-4: {}", said(&keys)),
         }
     }
-}
-
-const NO_GROUPS: Shape = Shape { fanout: 2, height: 0 };
-
-/// Something to do with a mechanism, whatever it is.
-pub(super) trait Visitor {
-    type Seen;
-
-    fn see<M: Mechanism>(self, mechanism: &M) -> Self::Seen;
 }
 
 /// A true engine on its stage.
-pub(super) struct Audited<R> {
+pub(super) struct Audited {
     stage: Stage,
-    engine: R,
+    engine: Arc<dyn Engine>,
     ledger: Mutex<AuditLedger>,
 }
 
-impl<R: TreeMechanism> Audited<R> {
-    fn new(stage: Stage, engine: R) -> Self {
-        Self { stage, engine, ledger: Mutex::default() }
-    }
-}
-
-impl<R: TreeMechanism> Mechanism for Audited<R> {
+impl Mechanism for Audited {
     type Ready = SealedWindow;
 
     fn epsilon(&self) -> MicroEpsilon {
@@ -174,14 +159,20 @@ impl<R: TreeMechanism> Mechanism for Audited<R> {
         self.stage.seal(cards)
     }
 
-    fn run<S: NoiseSource>(
-        &self,
-        ready: &SealedWindow,
-        noise: &impl Fn(u64) -> S,
-    ) -> Vec<AuditOutput> {
-        let permit = permit(&self.ledger, ready, self.engine.price());
-        let output = run_audited(&self.engine, ready, permit, &noise(0));
-        vec![output.expect("the window has the slots the engine was built for")]
+    fn released(&self, ready: &SealedWindow, key: &dyn Fn(u64) -> NoiseKey) -> Vec<AuditOutput> {
+        // Rows alone are faster than a whole draft, where the engine can give them.
+        let rows = match self.engine.recorded(ready, &key(0)) {
+            Some(rows) => rows,
+            None => self.engine.draft(ready, &key(0)).map(|draft| draft.rows),
+        };
+        let rows = rows.expect("the window has the slots the engine was built for");
+        vec![AuditOutput::new(permit(&self.ledger, ready, self.engine.price()), rows)]
+    }
+
+    fn recorded(&self, ready: &SealedWindow, noise: NoiseOf<'_, '_>) -> Option<Vec<AuditOutput>> {
+        let rows = self.engine.recorded(ready, &*noise(0))?;
+        let rows = rows.expect("the window has the slots the engine was built for");
+        Some(vec![AuditOutput::new(permit(&self.ledger, ready, self.engine.price()), rows)])
     }
 }
 
@@ -198,31 +189,4 @@ pub(super) fn permit(
         cost,
     };
     ledger.lock().expect("nobody panics while booking").reserve(&request)
-}
-
-/// The smallest world: two stations (one line of three for groups) and one slot.
-pub(super) fn tiny_stage(form: Form, height: u32) -> Stage {
-    let n_stations = if matches!(form, Form::Hybrid(_)) { 3 } else { 2 };
-    Stage::new(n_stations, 1, NonZeroU32::new(height).expect("a height of at least 1"))
-}
-
-/// The lower bound on what a form of an engine spends in the smallest world.
-pub(super) fn with_tiny(form: Form, instance: Instance, sampling: &Sampling) -> f64 {
-    struct Bound<'a>(&'a Sampling);
-    impl Visitor for Bound<'_> {
-        type Seen = f64;
-        fn see<M: Mechanism>(self, mechanism: &M) -> f64 {
-            self.0.lower_bound(mechanism)
-        }
-    }
-    let stage = tiny_stage(form, instance.height);
-    let params = instance.params(&stage);
-    form.visit(stage, params, Bound(sampling))
-}
-
-pub(super) fn in_words(input: PathKind) -> &'static str {
-    match input {
-        PathKind::Timed => "doublets",
-        PathKind::Untimed => "sequences",
-    }
 }

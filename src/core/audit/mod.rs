@@ -17,9 +17,9 @@ mod statistical;
 
 use mechanism::{Form, Instance, Mechanism};
 use mutants::Mutant;
-use recorded::Recorded;
 use statistical::Sampling;
 
+use crate::engine::Registry;
 use crate::model::{MicroEpsilon, PathKind};
 
 /// All statistical questions of one audit together are wrong about a true engine no more often than this.
@@ -48,7 +48,7 @@ pub struct EngineFinding {
     pub engine: &'static str,
     /// What it looked at.
     pub input: PathKind,
-    /// Levels of the tree.
+    /// Taps that a path can show.
     pub height: u32,
     /// What it promises.
     pub epsilon: MicroEpsilon,
@@ -74,7 +74,7 @@ impl EngineFinding {
 pub struct MutantFinding {
     /// What was done to it.
     pub mutant: &'static str,
-    /// Levels of the tree.
+    /// Taps that a path can show.
     pub height: u32,
     /// What it claims.
     pub epsilon: MicroEpsilon,
@@ -115,57 +115,71 @@ impl Report {
     }
 }
 
-/// The engines that can be audited, by their names in the configuration.
-pub fn engine_names() -> Vec<&'static str> {
-    let mut names: Vec<_> = Form::ALL.iter().map(|form| form.name()).collect();
-    names.dedup();
-    names
+/// The engines of a registry that can be audited, by their names in the configuration.
+pub fn engine_names(registry: &Registry) -> Vec<&'static str> {
+    registry.iter().filter(|engine| engine.audit.is_some()).map(|engine| engine.name).collect()
 }
 
 /// Every form of the engines of this name, or of all of them.
-fn forms(engine: Option<&str>) -> impl Iterator<Item = Form> {
-    Form::ALL.iter().copied().filter(move |form| engine.is_none_or(|name| form.name() == name))
+fn forms<'a>(registry: &'a Registry, engine: Option<&str>) -> Vec<Form<'a>> {
+    let wanted = |form: &Form<'_>| engine.is_none_or(|name| form.engine.name == name);
+    Form::all(registry).into_iter().filter(wanted).collect()
 }
 
 /// How many times an audit tells its progress.
-pub fn n_steps(engine: Option<&str>) -> usize {
-    forms(engine).count() + Mutant::all().len()
+pub fn n_steps(registry: &Registry, engine: Option<&str>) -> usize {
+    forms(registry, engine).len() + Mutant::all().len()
 }
 
 /// Audits the engines of this name, or all of them, and every mutant: an auditor that misses one proves nothing.
-pub fn audit(engine: Option<&str>, effort: Effort, progress: &dyn Fn(&str)) -> Report {
+pub fn audit(
+    registry: &Registry,
+    engine: Option<&str>,
+    effort: Effort,
+    progress: &dyn Fn(&str),
+) -> Report {
     let mutants = Mutant::all();
-    let sampling = Sampling::new(effort, Form::ALL.len() * Instance::ALL.len() + mutants.len());
+    let n_forms = Form::all(registry).len();
+    let sampling = Sampling::new(effort, n_forms * Instance::ALL.len() + mutants.len());
     let mut report = Report { engines: Vec::new(), mutants: Vec::new() };
-    for form in forms(engine) {
-        progress(&format!("{} over {}", form.name(), mechanism::in_words(form.input())));
-        let recorded = recorded::audit_form(form, effort.pairs);
+    for form in forms(registry, engine) {
+        progress(&format!("{} over {}", form.engine.name, in_words(form.form.kind)));
+        let breach = recorded::audit_form(form, effort.pairs);
         for instance in Instance::ALL {
+            let stage = form.tiny_stage(instance.height);
+            let audit_instance = instance.audit_instance(&stage);
+            let engine = form.build(stage, instance.epsilon, &audit_instance);
             report.engines.push(EngineFinding {
-                engine: form.name(),
-                input: form.input(),
+                engine: form.engine.name,
+                input: form.form.kind,
                 height: instance.height,
                 epsilon: instance.epsilon,
-                lower_bound: mechanism::with_tiny(form, *instance, &sampling),
+                lower_bound: sampling.lower_bound(&engine),
                 samples: effort.samples,
                 pairs: effort.pairs,
-                breach: recorded.breach.clone(),
+                breach: breach.clone(),
             });
         }
     }
     for mutant in &mutants {
         progress(mutant.in_words());
-        let Recorded { breach } = recorded::audit(mutant, effort.pairs);
         report.mutants.push(MutantFinding {
             mutant: mutant.in_words(),
             height: mutant.instance().height,
             epsilon: mutant.epsilon(),
             lower_bound: sampling.lower_bound(mutant),
             samples: effort.samples,
-            breach,
+            breach: recorded::audit(mutant, effort.pairs),
         });
     }
     report
+}
+
+fn in_words(kind: PathKind) -> &'static str {
+    match kind {
+        PathKind::Timed => "doublets",
+        PathKind::Untimed => "sequences",
+    }
 }
 
 /// ε as a float, to be compared with an estimate.

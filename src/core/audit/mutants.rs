@@ -5,10 +5,10 @@ use std::sync::Mutex;
 
 use num_rational::Ratio;
 
-use super::mechanism::{Instance, Mechanism, permit};
+use super::mechanism::{Instance, Mechanism, NoiseOf, permit};
 use super::stage::{Card, Stage};
 use crate::engine::AuditOutput;
-use crate::engine::noise::{NodeClass, Noise, NoiseSource, Occupied};
+use crate::engine::noise::{Borrowed, NodeClass, Noise, NoiseSource, Occupied};
 use crate::engine::tree::{
     ByPlace, Cell, ChildNode, Consistency, Growth, Item, Places, PricedTaxonomy, Splitter,
     SubLevel, grow, rows, walk,
@@ -16,6 +16,7 @@ use crate::engine::tree::{
 use crate::ledger::AuditLedger;
 use crate::model::{Cost, Doublet, MicroEpsilon, StationIx};
 use crate::seal::SealedWindow;
+use crate::secret::NoiseKey;
 
 /// What is wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -139,13 +140,21 @@ impl Mechanism for Mutant {
         Ready { window, places, present }
     }
 
-    fn run<S: NoiseSource>(&self, ready: &Ready, noise: &impl Fn(u64) -> S) -> Vec<AuditOutput> {
-        let n_releases = if self.wrong == Wrong::ReNoised { 2 } else { 1 };
-        (0..n_releases).map(|n| self.grown(ready, &noise(n))).collect()
+    fn released(&self, ready: &Ready, key: &dyn Fn(u64) -> NoiseKey) -> Vec<AuditOutput> {
+        (0..self.n_releases()).map(|n| self.grown(ready, &key(n))).collect()
+    }
+
+    fn recorded(&self, ready: &Ready, noise: NoiseOf<'_, '_>) -> Option<Vec<AuditOutput>> {
+        let take = |n| self.grown(ready, &Borrowed(&*noise(n)));
+        Some((0..self.n_releases()).map(take).collect())
     }
 }
 
 impl Mutant {
+    fn n_releases(&self) -> u64 {
+        if self.wrong == Wrong::ReNoised { 2 } else { 1 }
+    }
+
     /// So many stations without groups, at this mutant's price.
     fn priced_flat(&self, n_stations: u32) -> PricedTaxonomy {
         let params = self.instance.params(&self.stage);

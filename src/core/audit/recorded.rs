@@ -12,53 +12,40 @@ use num_traits::Zero;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-use super::mechanism::{Form, Instance, Mechanism, Visitor};
+use super::mechanism::{Form, Instance, Mechanism};
 use super::stage::{Card, Stage};
+use crate::engine::AuditInstance;
 use crate::engine::noise::{NodeClass, Noise, NoiseSource, Occupied, Scale};
-use crate::engine::tree::{Threshold, TreeParams};
 use crate::model::MicroEpsilon;
 
-/// What many pairs of windows showed.
-pub(super) struct Recorded {
-    /// The first thing that was broken, if any.
-    pub(super) breach: Option<String>,
-}
-
-/// Compares pairs under engines of many heights, budgets, thresholds and universes.
-pub(super) fn audit_form(form: Form, n_pairs: u64) -> Recorded {
-    struct Compare(Pair, u64);
-    impl Visitor for Compare {
-        type Seen = Option<String>;
-        fn see<M: Mechanism>(self, mechanism: &M) -> Option<String> {
-            compare(mechanism, &self.0, self.1)
-        }
-    }
+/// Compares pairs under engines of many heights, budgets, thresholds and universes; what breaks first, if anything does.
+pub(super) fn audit_form(form: Form<'_>, n_pairs: u64) -> Option<String> {
     let mut chance = Chance::new(1);
-    let breach = (0..n_pairs).find_map(|number| {
+    (0..n_pairs).find_map(|number| {
         let n_slots = [1, 2, 3, 4, 6][chance.below(5) as usize];
         let max_length = NonZeroU32::new(1 + chance.below(4)).expect("at least 1");
         let stage = Stage::new(2 + chance.below(7), n_slots, max_length);
         let height = 1 + chance.below(max_length.get());
         let micro = [1, 100_000, 1_000_000, 2_000_000, 7_000_003][chance.below(5) as usize];
         let own = chance.below(3) == 0;
-        let params = Instance::new(height, micro).params(&stage);
-        let threshold = if own { Threshold::OwnNoise } else { params.threshold };
-        let params =
-            TreeParams { threshold, max_nodes: 1 + u64::from(chance.below(200)), ..params };
+        let instance = Instance::new(height, micro);
+        let instance = AuditInstance {
+            threshold: if own { None } else { Some(1) },
+            max_nodes: 1 + u64::from(chance.below(200)),
+            ..instance.audit_instance(&stage)
+        };
         let pair = Pair::new(&mut chance, &stage, Kind::of(number));
-        form.visit(stage, params, Compare(pair, number))
-    });
-    Recorded { breach }
+        compare(&form.build(stage, MicroEpsilon::new(micro), &instance), &pair, number)
+    })
 }
 
-/// Compares pairs under one mechanism in its own world.
-pub(super) fn audit(mechanism: &impl Mechanism, n_pairs: u64) -> Recorded {
+/// Compares pairs under one mechanism in its own world; what breaks first, if anything does.
+pub(super) fn audit(mechanism: &impl Mechanism, n_pairs: u64) -> Option<String> {
     let mut chance = Chance::new(2);
-    let breach = (0..n_pairs).find_map(|number| {
+    (0..n_pairs).find_map(|number| {
         let pair = Pair::new(&mut chance, mechanism.stage(), Kind::of(number));
         compare(mechanism, &pair, number)
-    });
-    Recorded { breach }
+    })
 }
 
 /// Where the one card more travels.
@@ -135,11 +122,14 @@ impl Chance {
 /// What breaks the claim for this pair, if anything does.
 fn compare<M: Mechanism>(mechanism: &M, pair: &Pair, seed: u64) -> Option<String> {
     let recorder = Recorder { seed, asked: Mutex::default() };
-    let before = mechanism.run(&mechanism.ready(&pair.cards), &|n| Take { recorder: &recorder, n });
+    // An engine that asks in another way is audited by its own tests.
+    let before = mechanism
+        .recorded(&mechanism.ready(&pair.cards), &|n| Box::new(Take { recorder: &recorder, n }))?;
     let transcript = recorder.asked.into_inner().expect("nobody panicked while asking");
     let replayer = Replayer { transcript: &transcript, so_far: Mutex::default() };
     let with: Vec<Card> = pair.cards.iter().chain([&pair.more]).cloned().collect();
-    let after = mechanism.run(&mechanism.ready(&with), &|n| Again { replayer: &replayer, n });
+    let after = mechanism
+        .recorded(&mechanism.ready(&with), &|n| Box::new(Again { replayer: &replayer, n }))?;
     let so_far = replayer.so_far.into_inner().expect("nobody panicked while asking");
     if let Some(breach) = so_far.breach {
         return Some(breach);

@@ -54,8 +54,8 @@ impl Sampling {
         let count = |seeds: Range<u64>| {
             let mut hits = [0; EVENTS.len()];
             for seed in seeds {
-                let noise = |n: u64| NoiseKey::for_test(seed << 2 | n << 1 | window);
-                let shown = mechanism.run(&ready, &noise);
+                let key = |n: u64| NoiseKey::for_test(seed << 2 | n << 1 | window);
+                let shown = mechanism.released(&ready, &key);
                 for (hits, event) in hits.iter_mut().zip(EVENTS) {
                     *hits += u64::from(shown.iter().all(|output| event(passengers(output, &path))));
                 }

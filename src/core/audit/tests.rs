@@ -6,7 +6,7 @@ use crate::engine::fixture::with_threads;
 /// With the numbers the command uses. Seeds are fixed: what passes once passes always.
 #[test]
 fn every_true_engine_passes_and_every_mutant_is_caught_by_both_audits() {
-    let report = audit(None, Effort::usual(), &|_| {});
+    let report = audit(&Registry::standard(), None, Effort::usual(), &|_| {});
     assert_eq!((report.engines.len(), report.mutants.len()), (18, 7));
     for engine in &report.engines {
         println!("{engine:?}");
@@ -27,14 +27,17 @@ fn every_true_engine_passes_and_every_mutant_is_caught_by_both_audits() {
 #[test]
 fn the_number_of_threads_does_not_show_in_a_report() {
     let few = Effort { samples: 2_000, pairs: 8 };
-    let report = |threads| with_threads(threads, || audit(Some("seqpt"), few, &|_| {}));
+    let report = |threads| {
+        with_threads(threads, || audit(&Registry::standard(), Some("seqpt"), few, &|_| {}))
+    };
     let one = report(1);
     assert!([2, 7].iter().all(|&n| report(n) == one));
 }
 
 #[test]
 fn a_finding_above_the_claim_is_no_holding_engine() {
-    let mut report = audit(Some("simple"), Effort { samples: 500, pairs: 4 }, &|_| {});
+    let mut report =
+        audit(&Registry::standard(), Some("simple"), Effort { samples: 500, pairs: 4 }, &|_| {});
     assert!(report.engines.iter().all(EngineFinding::holds));
     report.engines[0].lower_bound = 2.01;
     assert!(!report.engines[0].holds() && !report.is_sound());
@@ -45,5 +48,5 @@ fn a_finding_above_the_claim_is_no_holding_engine() {
 
 #[test]
 fn the_names_are_those_of_the_configuration() {
-    assert_eq!(engine_names(), ["safepath", "hybrid", "simple", "seqpt"]);
+    assert_eq!(engine_names(&Registry::standard()), ["safepath", "hybrid", "simple", "seqpt"]);
 }

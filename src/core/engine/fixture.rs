@@ -15,8 +15,8 @@ use crate::secret::{NoiseKey, Secret};
 use crate::window::OpenWindows;
 
 use super::{
-    Draft, Engine, EngineDescription, Error, ExpectedError, Forecast, Guarantee, Release, Row,
-    ShareFact, UniverseFacts,
+    Draft, Engine, EngineDescription, Error, ExpectedError, Figure, Forecast, Guarantee, Release,
+    Row, ShareFact, UniverseFacts,
 };
 
 /// The engine. It promises nothing, whatever its manifest says.
@@ -54,26 +54,25 @@ impl Engine for Fixture {
         Ok(())
     }
 
-    fn sanitize(
-        &self,
-        window: &SealedWindow,
-        permit: Permit,
-        _: &NoiseKey,
-    ) -> Result<Release, Error> {
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::Differential {
+            epsilon_micro: MicroEpsilon::new(1_000_000),
+            unit: "one card's whole trajectory in one window".to_owned(),
+            neighbouring: "one card added or removed".to_owned(),
+        }
+    }
+
+    fn draft(&self, window: &SealedWindow, _: &NoiseKey) -> Result<Draft, Error> {
         let share = |class: &str, share: &str, threshold| ShareFact {
             class: class.to_owned(),
             share: share.to_owned(),
             scale: "3/2".to_owned(),
             threshold,
         };
-        let draft = Draft {
+        Ok(Draft {
             rows: self.rows.clone(),
             input: self.input,
-            guarantee: Guarantee::Differential {
-                epsilon_micro: MicroEpsilon::new(1_000_000),
-                unit: "one card's whole trajectory in one window".to_owned(),
-                neighbouring: "one card added or removed".to_owned(),
-            },
+            guarantee: self.guarantee(),
             engine: self.describe(),
             shares: vec![share("general", "1/3", 4), share("leaf", "2/3", 3)],
             universe: UniverseFacts {
@@ -83,12 +82,16 @@ impl Engine for Fixture {
             },
             post_processing: vec!["consistency".to_owned()],
             expected_error: Some(ExpectedError {
-                count_standard_deviation: 0.1 + 0.2,
-                smallest_count_likely_kept: 5,
-                false_children_per_empty_node: 1e-7 / 3.0,
+                figures: [
+                    (ExpectedError::DEVIATION, 0.1 + 0.2),
+                    (ExpectedError::LIKELY_KEPT, 5.0),
+                    ("tiny", 1e-7 / 3.0),
+                ]
+                .map(|(name, value)| Figure { name, value, about: "a test" })
+                .to_vec(),
             }),
-        };
-        Release::new(self, window, permit, draft)
+            tables: None,
+        })
     }
 }
 
@@ -117,22 +120,21 @@ impl Engine for Echo {
         Ok(())
     }
 
-    fn sanitize(
-        &self,
-        window: &SealedWindow,
-        permit: Permit,
-        key: &NoiseKey,
-    ) -> Result<Release, Error> {
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::Nothing { dp: false, why: "a test".to_owned() }
+    }
+
+    fn draft(&self, window: &SealedWindow, key: &NoiseKey) -> Result<Draft, Error> {
         let number = u64::from(key.bytes()[0]) + 1;
         let mut counts: BTreeMap<&[Doublet], u64> = BTreeMap::new();
         for (_, path) in window.trajectories().iter() {
             *counts.entry(path).or_insert(number) += 1;
         }
         let rows = counts.into_iter().map(|(path, count)| Row { path: path.to_vec(), count });
-        let draft = Draft {
+        Ok(Draft {
             rows: rows.collect(),
             input: PathKind::Timed,
-            guarantee: Guarantee::Nothing { dp: false, why: "a test".to_owned() },
+            guarantee: self.guarantee(),
             engine: self.describe(),
             shares: Vec::new(),
             universe: UniverseFacts {
@@ -142,8 +144,8 @@ impl Engine for Echo {
             },
             post_processing: Vec::new(),
             expected_error: None,
-        };
-        Release::new(self, window, permit, draft)
+            tables: None,
+        })
     }
 }
 
@@ -229,4 +231,9 @@ pub fn unbooked(engine: &dyn Engine, window: &SealedWindow) -> Permit {
         configuration: Digest::of(b"configuration"),
         cost: engine.price(),
     })
+}
+
+/// How many cards a sealed window has, for an engine of a test.
+pub fn n_cards(window: &SealedWindow) -> u64 {
+    window.trajectories().iter().count() as u64
 }

@@ -12,7 +12,9 @@ pub mod hybrid;
 pub mod lk;
 pub mod noise;
 pub mod projection;
+mod forecast;
 mod published;
+mod registry;
 mod audit_output;
 mod release;
 pub mod safepath;
@@ -22,16 +24,17 @@ mod trips;
 pub mod weave;
 
 pub use audit_output::AuditOutput;
-pub use published::{Interval, LegCount, LengthCount, StationCount, Tables};
-pub use release::{
-    Draft, EngineDescription, ExpectedError, Forecast, Guarantee, Release, ReleaseId, Row,
-    ShareFact, UniverseFacts,
-};
+pub use forecast::{ExpectedError, Figure, Forecast, ShareFact};
+pub use published::{Interval, LegCount, Legs, LengthCount, StationCount, Tables};
+pub use registry::{AuditForm, AuditInstance, Build, Registration, Registry, STANDARD, World};
+pub use release::{Draft, EngineDescription, Guarantee, Release, ReleaseId, Row, UniverseFacts};
 
 use std::fmt;
 
 use crate::ledger::Permit;
 use crate::model::{Cost, ErrorKind, Window};
+use noise::AnyNoise;
+
 use crate::seal::SealedWindow;
 use crate::secret::NoiseKey;
 
@@ -49,8 +52,8 @@ pub enum Error {
     /// More work than the configuration allows. Engines that suppress only: for a differentially private one
     /// this would tell something about the data.
     #[error(
-        "window {window}: {what} takes more than engine.max_work = {max_work} steps; set window.max_length, lower \
-         engine.l or raise engine.max_work. Nothing was released"
+        "window {window}: {what} takes more than engine.lk.max_work = {max_work} steps; set window.max_length, lower \
+         engine.lk.l or raise engine.lk.max_work. Nothing was released"
     )]
     Work {
         /// The window's name.
@@ -78,12 +81,15 @@ impl Error {
     }
 }
 
-/// What turns a sealed window into a release.
+/// What turns a sealed window into a release. The words are those of every mechanism: none speaks of trees or tables.
 pub trait Engine: Send + Sync + fmt::Debug {
     /// Its name, revision and parameters: all that can change a release besides the window.
     fn describe(&self) -> EngineDescription;
 
-    /// What this configuration means for a window with so many slots.
+    /// What every release of it promises.
+    fn guarantee(&self) -> Guarantee;
+
+    /// What this configuration means for a window with so many slots, before there is any data.
     fn forecast(&self, n_slots: u32) -> Forecast;
 
     /// What one release costs: a number of the configuration, the same for every window.
@@ -98,13 +104,24 @@ pub trait Engine: Send + Sync + fmt::Debug {
         Ok(())
     }
 
+    /// Computes what a release of this window says. Not a release: nothing accepts it without a permit.
+    fn draft(&self, window: &SealedWindow, key: &NoiseKey) -> Result<Draft, Error>;
+
+    /// The rows under any source of noise, for an auditor that writes every question down. `None` for an engine that
+    /// asks its questions in another way.
+    fn recorded(&self, _: &SealedWindow, _: &dyn AnyNoise) -> Option<Result<Vec<Row>, Error>> {
+        None
+    }
+
     /// Makes the release. Uses the permit up.
     fn sanitize(
         &self,
         window: &SealedWindow,
         permit: Permit,
         key: &NoiseKey,
-    ) -> Result<Release, Error>;
+    ) -> Result<Release, Error> {
+        Release::new(self.price(), window, permit, self.draft(window, key)?)
+    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,16 @@
 
 use crate::model::StationIx;
 
+crate::words! {
+    /// How legs are made of one card's taps.
+    pub enum Legs {
+        /// Each tap to the card's next one.
+        Next = "next",
+        /// The first tap to the second, the third to the fourth, and so on.
+        Pairs = "pairs",
+    }
+}
+
 /// A count and where it lies, right about 95 times of 100.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Interval {

@@ -8,7 +8,7 @@ use crate::ledger::{Permit, Reservation};
 use crate::model::{Cost, Digest, Doublet, MicroEpsilon, PathKind, Window};
 use crate::seal::SealedWindow;
 
-use super::{Engine, Error, Tables};
+use super::{Error, ExpectedError, ShareFact, Tables};
 
 /// Names a release; derives from window and configuration only, so it tells nothing about data.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -88,17 +88,18 @@ pub enum Guarantee {
     },
 }
 
-/// One class of tree nodes with its share of the budget and what follows from it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct ShareFact {
-    /// Which nodes.
-    pub class: String,
-    /// Share of the release's ε, an exact fraction.
-    pub share: String,
-    /// Scale of the noise, an exact fraction.
-    pub scale: String,
-    /// Smallest noisy count that is kept.
-    pub threshold: u64,
+impl Guarantee {
+    /// ε for one card in one window, of which so many doublets count.
+    pub fn differential(epsilon: MicroEpsilon, max_length: std::num::NonZeroU32) -> Self {
+        Self::Differential {
+            epsilon_micro: epsilon,
+            unit: format!(
+                "one card's whole trajectory in one window, at most its first {max_length} doublets"
+            ),
+            neighbouring: "one card added or removed (replacing one costs twice as much)"
+                .to_owned(),
+        }
+    }
 }
 
 /// Public facts about the engine.
@@ -123,28 +124,6 @@ pub struct UniverseFacts {
     pub slots: u32,
 }
 
-/// What error to expect, from the parameters alone.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct ExpectedError {
-    /// Standard deviation of the noise on one path's count.
-    pub count_standard_deviation: f64,
-    /// A path with fewer passengers than this is more likely than not missing.
-    pub smallest_count_likely_kept: u64,
-    /// Paths per true path that noise alone makes up below an empty one.
-    pub false_children_per_empty_node: f64,
-}
-
-/// What an engine's configuration means before there is any data; for words and tables.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct Forecast {
-    /// Every class of tree nodes with its share of the budget; empty for engines without one.
-    pub shares: Vec<ShareFact>,
-    /// Noise alone lets so many paths through below every empty one; `None` without noise.
-    pub false_children: Option<f64>,
-    /// Nodes of a tree of pure noise.
-    pub expected_nodes: Option<f64>,
-}
-
 /// Everything an engine says about a release before it is sealed into one.
 pub struct Draft {
     /// The rows, in any order.
@@ -163,6 +142,8 @@ pub struct Draft {
     pub post_processing: Vec<String>,
     /// What to expect; `None` where nothing is added to the numbers.
     pub expected_error: Option<ExpectedError>,
+    /// Tables to publish beside the paths, from engines that measure them.
+    pub tables: Option<Tables>,
 }
 
 /// A release: the only thing a sink accepts, and only an engine makes one.
@@ -191,7 +172,7 @@ pub struct Release {
 impl Release {
     /// Uses the permit up. Private to the engines.
     pub(super) fn new(
-        engine: &dyn Engine,
+        price: Cost,
         window: &SealedWindow,
         permit: Permit,
         draft: Draft,
@@ -203,7 +184,7 @@ impl Release {
         if reservation.batch != *window.mac() {
             return Err(Error::Permit("it is for another batch"));
         }
-        if reservation.cost != engine.price() {
+        if reservation.cost != price {
             return Err(Error::Permit("it is for another price"));
         }
         let mut rows = draft.rows;
@@ -226,13 +207,8 @@ impl Release {
             universe: draft.universe,
             post_processing: draft.post_processing,
             expected_error: draft.expected_error,
-            tables: None,
+            tables: draft.tables,
         })
-    }
-
-    /// The same with tables to publish beside the paths.
-    pub(super) fn with_tables(self, tables: Tables) -> Self {
-        Self { tables: Some(tables), ..self }
     }
 
     /// Tables beside the paths, from engines that measure them.

@@ -37,16 +37,16 @@ impl WindowId {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CalendarError {
     /// Length outside 1 min … 31 d.
-    #[error("window.length is {0}s, but must lie between 1m and 31d")]
+    #[error("is {0}s, but must lie between 1m and 31d")]
     Length(i64),
     /// Does not fit a day.
-    #[error("window.length is {0}s, but a length under a day must divide 24h")]
+    #[error("is {0}s, but a length under a day must divide 24h")]
     LengthDividesDay(i64),
     /// Not whole days.
-    #[error("window.length is {0}s, but a length over a day must be whole days")]
+    #[error("is {0}s, but a length over a day must be whole days")]
     LengthWholeDays(i64),
     /// The slot does not divide the length.
-    #[error("window.slot is {slot_secs}s, which does not divide window.length, {length_secs}s")]
+    #[error("is {slot_secs}s, which does not divide window.length, {length_secs}s")]
     Slot {
         /// The slot as configured.
         slot_secs: i64,
@@ -54,8 +54,21 @@ pub enum CalendarError {
         length_secs: i64,
     },
     /// The day start is not in a day.
-    #[error("window.day_start must lie between 00:00 and 23:59")]
+    #[error("must lie between 00:00 and 23:59")]
     DayStart,
+}
+
+impl CalendarError {
+    /// The configuration key that it is about.
+    pub fn key(&self) -> &'static str {
+        match self {
+            Self::Length(_) | Self::LengthDividesDay(_) | Self::LengthWholeDays(_) => {
+                "window.length"
+            }
+            Self::Slot { .. } => "window.slot",
+            Self::DayStart => "window.day_start",
+        }
+    }
 }
 
 /// Tumbling windows in a time zone. Cannot be built wrong.

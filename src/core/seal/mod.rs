@@ -75,7 +75,7 @@ impl SealedWindow {
         self.n_duplicates
     }
 
-    /// The trajectories; Behind the trust boundary.
+    /// The trajectories; behind the trust boundary.
     pub(crate) fn trajectories(&self) -> &Trajectories {
         &self.trajectories
     }

@@ -64,7 +64,7 @@ pub enum Segment {
         window: WindowId,
         /// The partition of `taps` they came from.
         partition: u32,
-        /// The taps; Behind the trust boundary.
+        /// The taps; behind the trust boundary.
         stamps: Vec<Stamp>,
     },
     /// A partition has finished a window; nothing more of it will come.

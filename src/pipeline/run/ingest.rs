@@ -55,7 +55,7 @@ impl<'a> Worker<'a> {
         Ok(Self {
             service,
             machine: Ingest::new(plan, service.clock.now()),
-            decoder: Decoder::new(service.settings.ingest.clone()),
+            decoder: Decoder::new(service.settings.ingest()),
             group,
             ends,
             transactions,
@@ -161,17 +161,16 @@ impl<'a> Worker<'a> {
     }
 
     fn note(&self, note: &IngestNote) {
-        let metrics = self.service.metrics;
+        let tell = |event| self.service.observers.tell(&event);
         match note {
             IngestNote::Flushed(counts) => {
-                metrics.ingested(counts);
-                metrics.flushed(self.flush_began.elapsed().as_secs_f64());
+                tell(Event::Ingested(counts.clone()));
+                tell(Event::Flushed(self.flush_began.elapsed().as_secs_f64()));
             }
             IngestNote::PartitionGone(partition, n_replayed) => {
-                metrics.partition_gone(*partition);
-                metrics.replayed(*n_replayed);
+                tell(Event::PartitionGone { partition: *partition, n_replayed: *n_replayed });
             }
-            IngestNote::MostTapsLate => (self.service.on_event)(&Event::MostTapsLate),
+            IngestNote::MostTapsLate => tell(Event::MostTapsLate),
         }
     }
 
@@ -241,13 +240,15 @@ impl<'a> Worker<'a> {
     /// Passes on what the client says of itself, and how far each partition is.
     fn show(&self) {
         let events = self.machine.partitions().map(|(_, partition)| partition.greatest_event());
-        self.service.status.watermark(events.max().flatten());
+        let tell = |event| self.service.observers.tell(&event);
+        tell(Event::Watermark(events.max().flatten()));
         let Some(status) = self.group.status() else { return };
-        self.service.metrics.kafka("ingest", &status.numbers);
+        tell(Event::Client("ingest", status.numbers));
         for (number, partition) in self.machine.partitions() {
             let Some(end) = status.ends.get(&number) else { continue };
             let lag = (end - partition.position()).max(0);
-            self.service.metrics.partition(number, lag, partition.arrived_secs());
+            let arrived_secs = partition.arrived_secs();
+            tell(Event::PartitionAt { partition: number, lag, arrived_secs });
         }
     }
 }

@@ -6,11 +6,8 @@
 //! Refuses: topics, ledgers and positions that would lose a tap or forget a payment.
 //! Why: publishing a window twice with different noise spends its budget twice, whoever reads it.
 
-mod event;
 mod ingest;
 mod release;
-
-pub use event::{Event, Weight};
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,11 +21,11 @@ use crate::clock::Clock;
 use crate::config::Settings;
 use crate::kafka;
 use crate::ledger::{self, Book, read_book};
-use crate::metrics::{Health, Metrics, Status};
+use crate::metrics::Health;
 use crate::model::WindowId;
+use crate::pipeline::{Event, Observers};
 use crate::protocol::{IngestPlan, Why};
 use crate::seal::{Closing, Rules};
-use crate::window::Gate;
 
 /// What a process does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,20 +93,16 @@ pub struct Service<'a> {
     pub commit: &'static str,
     /// What time it is.
     pub clock: &'a dyn Clock,
-    /// The numbers.
-    pub metrics: &'a Metrics,
+    /// Who is told what happens.
+    pub observers: Observers<'a>,
     /// How it goes.
     pub health: &'a Health,
-    /// What the console shows.
-    pub status: &'a Status,
-    /// Hears what happens; never a passenger.
-    pub on_event: &'a (dyn Fn(&Event) + Sync),
 }
 
 impl Service<'_> {
     /// How windows close, for the manifest.
     fn closing_words(&self) -> String {
-        match self.settings.live.closing {
+        match self.settings.closing {
             Closing::Arrival { .. } => {
                 "Each tap was judged alone, by its own arrival: the guarantee holds from the feed to this release."
             }
@@ -123,11 +116,11 @@ impl Service<'_> {
 
 /// Runs until it is stopped or cannot go on. A worker that was replaced joins again.
 pub fn run(service: &Service<'_>, stop: &Stop) -> Result<(), Error> {
-    let mut say = |text: &str| (service.on_event)(&Event::WaitingForBroker(text.to_owned()));
+    let mut say = |text: &str| service.observers.tell(&Event::WaitingForBroker(text.to_owned()));
     if !kafka::connect(service.kafka, &mut say, &|| stop.is_set())? {
         return Ok(());
     }
-    let grace = match service.settings.live.closing {
+    let grace = match service.settings.closing {
         Closing::Arrival { grace, .. } => Some(grace.unsigned_abs()),
         Closing::Watermark { .. } => None,
     };
@@ -137,7 +130,7 @@ pub fn run(service: &Service<'_>, stop: &Stop) -> Result<(), Error> {
         Role::All => kafka::topics::Role::All,
     };
     for warning in kafka::topics::ensure(service.kafka, grace, role)? {
-        (service.on_event)(&Event::Topic(warning.to_string()));
+        service.observers.tell(&Event::Topic(warning.to_string()));
     }
     std::thread::scope(|scope| {
         let spawn = |wanted: bool, work: fn(&Service<'_>, &Stop) -> Result<Why, Error>| {
@@ -175,14 +168,14 @@ fn again_when_replaced(
         match session(service, stop)? {
             Why::Stopped => return Ok(()),
             Why::RangeDone => {
-                (service.on_event)(&Event::RangeDone);
+                service.observers.tell(&Event::RangeDone);
                 return Ok(());
             }
             Why::Replaced(reason) | Why::Unknown(reason) => {
                 if stop.is_set() {
                     return Ok(());
                 }
-                (service.on_event)(&Event::JoiningAgain(reason));
+                service.observers.tell(&Event::JoiningAgain(reason));
                 std::thread::sleep(pause);
                 pause = (pause * 2).min(Duration::from_secs(10));
             }
@@ -199,7 +192,7 @@ fn ingest_session(service: &Service<'_>, stop: &Stop) -> Result<Why, Error> {
         return Ok(Why::Stopped);
     };
     let settings = service.settings;
-    let past = settings.span.and_then(|span| {
+    let past = settings.span().and_then(|span| {
         settings
             .calendar
             .windows_within(&span)
@@ -207,10 +200,10 @@ fn ingest_session(service: &Service<'_>, stop: &Stop) -> Result<Why, Error> {
             .map(|last| WindowId::new(last.id().number() + 1))
     });
     let range = first..past.unwrap_or(WindowId::new(i64::MAX));
-    let gate = Gate { range: Some(range), ..settings.gate.clone() };
+    let gate = settings.gate(Some(range));
     let calendar = settings.calendar.clone();
     let plan = IngestPlan {
-        rules: Rules { gate, closing: settings.live.closing, calendar, first, past },
+        rules: Rules { gate, closing: settings.closing, calendar, first, past },
         codec: super::codec(settings),
         taps_topic: service.kafka.topics.taps.clone(),
         settled_through,
@@ -241,7 +234,7 @@ fn wait_for_ledger(
             Err(error) => return Err(error),
         }
         if !has_said {
-            (service.on_event)(&Event::WaitingForLedger);
+            service.observers.tell(&Event::WaitingForLedger);
             has_said = true;
         }
         std::thread::sleep(Duration::from_millis(500));
@@ -255,7 +248,7 @@ pub fn topic_book(settings: &Settings, kafka: &kafka::Settings) -> Result<Book, 
     let lines = kafka::ledger::read_lines(kafka)?;
     let book = read_book(&settings.secret.ledger_key(), &lines);
     let book = book.map_err(|fault| ledger::Error::of_fault(topic, fault))?;
-    let expected = &settings.budget.feed;
+    let expected = &settings.feed.id;
     match book.feed() {
         Some(found) if found != expected => Err(ledger::Error::OtherFeed {
             path: topic.clone(),

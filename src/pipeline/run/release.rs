@@ -11,8 +11,7 @@ use rdkafka::{Offset, TopicPartitionList};
 use super::{Event as RunEvent, Service, Stop};
 use crate::kafka::ledger::TopicLedger;
 use crate::kafka::{self, Group, crash_point};
-use crate::ledger::{Book, Entry};
-use crate::metrics::{Booked, Gathered};
+use crate::metrics::Gathered;
 use crate::pipeline::release::{Driver, Event, Seams, Source, Watch};
 use crate::pipeline::{Error, publish_settings, release_plan};
 use crate::protocol::{Committed, ReleaseEvent, ReleaseNote, Releaser, SegmentRecord, Why};
@@ -38,7 +37,7 @@ pub(super) fn work(service: &Service<'_>, stop: &Stop) -> Result<Why, Error> {
     let mut source = Segments { service, group: group.clone(), strays: Vec::new() };
     let mut ledger = TopicLedger::new(settings, group.clone());
     let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
-    if let Some(dir) = &service.settings.live.release_dir {
+    if let Some(dir) = &service.settings.release.dir {
         sinks.push(Box::new(Files::new(dir)));
     }
     sinks.push(Box::new(ReleaseTopic));
@@ -54,8 +53,9 @@ pub(super) fn work(service: &Service<'_>, stop: &Stop) -> Result<Why, Error> {
         sinks: &mut sinks,
         ledger: &mut ledger,
         clock: service.clock,
-        metrics: service.metrics,
-        watch: &mut Operator { service },
+        observers: service.observers,
+        lifetime: service.settings.caps.lifetime,
+        watch: &mut CrashPoints,
         ledger_name: settings.topics.ledger.clone(),
         source_name: settings.topics.segments.clone(),
     };
@@ -70,65 +70,22 @@ pub(super) fn work(service: &Service<'_>, stop: &Stop) -> Result<Why, Error> {
 fn turn(service: &Service<'_>, group: &Group, worker: &Releaser<Renderer>) {
     let pending = worker.pending();
     let line = |(window, n_finished, n_partitions)| Gathered { window, n_finished, n_partitions };
-    service
-        .status
-        .gathered(pending.map_or(Vec::new(), |pending| pending.gathered().map(line).collect()));
-    service.metrics.windows_held(
-        pending.map_or(0, |pending| pending.n_windows()),
-        pending.map_or(0, |pending| pending.n_taps()),
-        pending.map_or(0, |pending| pending.n_bytes()),
-    );
+    service.observers.tell(&RunEvent::Holding {
+        windows: pending.map_or(Vec::new(), |pending| pending.gathered().map(line).collect()),
+        n_taps: pending.map_or(0, |pending| pending.n_taps()),
+        n_bytes: pending.map_or(0, |pending| pending.n_bytes()),
+    });
     if let Some(status) = group.status() {
-        service.metrics.kafka("release", &status.numbers);
+        service.observers.tell(&RunEvent::Client("release", status.numbers));
     }
     service.health.release_ready(true, worker.book().is_some());
 }
 
-/// What the operator is told of a release worker.
-struct Operator<'a> {
-    service: &'a Service<'a>,
-}
+/// Where a test may end the process.
+struct CrashPoints;
 
-impl Operator<'_> {
-    /// What the ledger says, for whoever looks.
-    fn show_book(&self, book: &Book) {
-        self.service.metrics.budget(book.spent(), self.service.settings.budget.lifetime);
-        let line = |entry: &Entry| Booked {
-            window: entry.reservation.window,
-            start: entry.start,
-            end: entry.end,
-            price: entry.reservation.cost.epsilon(),
-            is_settled: entry.settled.is_some(),
-        };
-        let booked = book.entries().iter().map(line).collect();
-        self.service.status.ledger(book.first_window(), booked);
-    }
-}
-
-impl Watch for Operator<'_> {
-    fn note(&mut self, note: &ReleaseNote, worker: &Releaser<Renderer>) {
-        if let Some(book) = worker.book() {
-            self.show_book(book);
-        }
-        let event = match note {
-            ReleaseNote::Active => RunEvent::Active,
-            ReleaseNote::StandingBy => RunEvent::StandingBy,
-            ReleaseNote::Sealed(_) => return,
-            ReleaseNote::Released { window, n_rows, .. } => {
-                RunEvent::Released { window: window.clone(), n_rows: *n_rows }
-            }
-            ReleaseNote::Withheld { window, refusal } => {
-                let reason = refusal.to_string();
-                self.service.status.withheld(window.id(), &reason);
-                RunEvent::Withheld { window: window.clone(), reason }
-            }
-        };
-        (self.service.on_event)(&event);
-    }
-
-    fn kept(&mut self, error: &Error) {
-        (self.service.on_event)(&RunEvent::SegmentsKept(error.to_string()));
-    }
+impl Watch for CrashPoints {
+    fn note(&mut self, _: &ReleaseNote, _: &Releaser<Renderer>) {}
 
     fn passed(&mut self, step: &'static str) {
         crash_point("release", step);

@@ -7,6 +7,10 @@
 //! Why: `PROOF.md` beside this file.
 #![doc = include_str!("PROOF.md")]
 
+mod keys;
+
+pub use keys::{REGISTRATION, SIMPLE};
+
 use num_rational::Ratio;
 
 use super::tree::{
@@ -17,7 +21,7 @@ use crate::model::PathKind;
 /// Changes whenever the same input could give other output. Part of the configuration digest.
 pub const REVISION: u32 = 1;
 
-const KEY: &str = "engine.taxonomy.locations";
+const KEY: &str = "engine.hybrid.taxonomy.locations";
 
 /// The groups of a level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

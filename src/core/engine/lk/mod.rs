@@ -11,22 +11,21 @@
 
 mod flowgraph;
 mod greedy;
+mod keys;
 mod mining;
 mod score;
 mod whole;
 mod work;
 
 pub use flowgraph::{Flowgraph, Measures, Weights};
+pub use keys::REGISTRATION;
 pub use score::Score;
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use super::trips::Trips;
-use super::{
-    Draft, Engine, EngineDescription, Error, Forecast, Guarantee, Release, Row, UniverseFacts,
-};
-use crate::ledger::Permit;
+use super::{Draft, Engine, EngineDescription, Error, Forecast, Guarantee, Row, UniverseFacts};
 use crate::model::{Cost, Digest, PathKind, Stations, Window};
 use crate::recheck::{self, Trip};
 use crate::seal::SealedWindow;
@@ -107,25 +106,7 @@ impl Lk {
             .map_err(|breach| Error::Promise(breach.to_string()))
     }
 
-    fn guarantee(&self) -> Guarantee {
-        let Settings { l, k, .. } = &self.settings;
-        match k.get() {
-            1 => Guarantee::Nothing {
-                dp: false,
-                why: "K = 1 asks that every trajectory is shared by itself: nothing is suppressed, and every \
-                      trajectory is shown as it was."
-                    .to_owned(),
-            },
-            k => Guarantee::Lk {
-                l: l.get(),
-                k,
-                dp: false,
-                unit: "one card's whole trajectory in one window".to_owned(),
-            },
-        }
-    }
-
-    fn draft(&self, rows: Vec<Row>, window: &Window) -> Draft {
+    fn described(&self, rows: Vec<Row>, window: &Window) -> Draft {
         let mut post_processing = vec![
             "suppression only: counts are exact, trajectories that lost every doublet are gone"
                 .to_owned(),
@@ -148,6 +129,7 @@ impl Lk {
             },
             post_processing,
             expected_error: None,
+            tables: None,
         }
     }
 }
@@ -205,19 +187,31 @@ impl Engine for Lk {
             .map_err(|too_much| self.too_much(window.window(), too_much))
     }
 
-    fn sanitize(
-        &self,
-        window: &SealedWindow,
-        permit: Permit,
-        key: &NoiseKey,
-    ) -> Result<Release, Error> {
+    fn guarantee(&self) -> Guarantee {
+        let Settings { l, k, .. } = &self.settings;
+        match k.get() {
+            1 => Guarantee::Nothing {
+                dp: false,
+                why: "K = 1 asks that every trajectory is shared by itself: nothing is suppressed, and every \
+                      trajectory is shown as it was."
+                    .to_owned(),
+            },
+            k => Guarantee::Lk {
+                l: l.get(),
+                k,
+                dp: false,
+                unit: "one card's whole trajectory in one window".to_owned(),
+            },
+        }
+    }
+
+    fn draft(&self, window: &SealedWindow, key: &NoiseKey) -> Result<Draft, Error> {
         let trips = self
             .suppressed(Trips::of(window, PathKind::Timed), key)
             .map_err(|too_much| self.too_much(window.window(), too_much))?;
         let rows = trips.rows();
         self.recheck(&rows)?;
-        let draft = self.draft(rows, window.window());
-        Release::new(self, window, permit, draft)
+        Ok(self.described(rows, window.window()))
     }
 }
 

@@ -140,6 +140,41 @@ pub trait NoiseSource: Sync {
     fn node(&self, level: u32, place: u64) -> Self::Node;
 }
 
+/// A [`NoiseSource`] behind a reference: an auditor hands any of them to any engine.
+pub trait AnyNoise: Sync {
+    /// The noise for splitting the node with this place in its level.
+    fn any_node(&self, level: u32, place: u64) -> Box<dyn Noise + '_>;
+}
+
+impl<S: NoiseSource> AnyNoise for S {
+    fn any_node(&self, level: u32, place: u64) -> Box<dyn Noise + '_> {
+        Box::new(self.node(level, place))
+    }
+}
+
+/// Any source of noise as one that engines take.
+pub struct Borrowed<'a>(pub &'a dyn AnyNoise);
+
+impl<'a> NoiseSource for Borrowed<'a> {
+    type Node = Box<dyn Noise + 'a>;
+
+    fn node(&self, level: u32, place: u64) -> Self::Node {
+        self.0.any_node(level, place)
+    }
+}
+
+impl Noise for Box<dyn Noise + '_> {
+    fn ask(
+        &mut self,
+        class: &NodeClass,
+        n: u64,
+        occupied: &[Occupied],
+        kept: &mut dyn FnMut(u64, u64),
+    ) {
+        (**self).ask(class, n, occupied, kept);
+    }
+}
+
 impl NoiseSource for NoiseKey {
     type Node = KeyedNoise;
 

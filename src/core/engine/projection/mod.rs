@@ -11,17 +11,17 @@
 
 mod gain;
 mod greedy;
+mod keys;
 mod reference;
 mod tree;
+
+pub use keys::REGISTRATION;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::trips::Trips;
-use super::{
-    Draft, Engine, EngineDescription, Error, Forecast, Guarantee, Release, Row, UniverseFacts,
-};
-use crate::ledger::Permit;
+use super::{Draft, Engine, EngineDescription, Error, Forecast, Guarantee, Row, UniverseFacts};
 use crate::model::{Cost, Digest, PathKind, Portion, StationIx, Stations, Window};
 use crate::recheck::{self, Trip};
 use crate::seal::SealedWindow;
@@ -124,7 +124,7 @@ impl Projection {
         self.settings.adversaries.iter().map(|(name, at)| (name.clone(), ids(at))).collect()
     }
 
-    fn draft(&self, rows: Vec<Row>, window: &Window) -> Draft {
+    fn described(&self, rows: Vec<Row>, window: &Window) -> Draft {
         let mut post_processing = vec![
             "suppression only: counts are exact, trajectories that lost every doublet are gone"
                 .to_owned(),
@@ -135,12 +135,7 @@ impl Projection {
         Draft {
             rows,
             input: self.settings.input,
-            guarantee: Guarantee::Projection {
-                breach: self.settings.breach.to_string(),
-                adversaries: self.adversaries(),
-                dp: false,
-                unit: "one card's whole trajectory in one window".to_owned(),
-            },
+            guarantee: self.guarantee(),
             engine: self.describe(),
             shares: Vec::new(),
             universe: UniverseFacts {
@@ -150,6 +145,7 @@ impl Projection {
             },
             post_processing,
             expected_error: None,
+            tables: None,
         }
     }
 }
@@ -182,16 +178,19 @@ impl Engine for Projection {
         Ok(())
     }
 
-    fn sanitize(
-        &self,
-        window: &SealedWindow,
-        permit: Permit,
-        _: &NoiseKey,
-    ) -> Result<Release, Error> {
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::Projection {
+            breach: self.settings.breach.to_string(),
+            adversaries: self.adversaries(),
+            dp: false,
+            unit: "one card's whole trajectory in one window".to_owned(),
+        }
+    }
+
+    fn draft(&self, window: &SealedWindow, _: &NoiseKey) -> Result<Draft, Error> {
         let rows = self.suppressed(Trips::of(window, self.settings.input)).rows();
         self.recheck(&rows)?;
-        let draft = self.draft(rows, window.window());
-        Release::new(self, window, permit, draft)
+        Ok(self.described(rows, window.window()))
     }
 }
 

@@ -7,6 +7,10 @@
 //! Why: `PROOF.md` beside this file; the paper's errata are named where they bite.
 #![doc = include_str!("PROOF.md")]
 
+mod keys;
+
+pub use keys::REGISTRATION;
+
 use std::borrow::Cow;
 
 use num_rational::Ratio;
@@ -21,21 +25,13 @@ use crate::model::{Digest, Doublet, PathKind, StationIx, Taxonomy};
 /// Changes whenever the same input could give other output. Part of the configuration digest.
 pub const REVISION: u32 = 2;
 
-/// How a sub-level's share is split over the depths of its taxonomy.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Allocation {
-    /// ε_g(d) = d·2ε_s/|U|: the paper's.
-    Paper,
-    /// ε_g(d) = ε_s/(H+1): every depth the same.
-    Even,
-}
-
-impl std::fmt::Display for Allocation {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Paper => "paper",
-            Self::Even => "even",
-        })
+crate::words! {
+    /// How a sub-level's share is split over the depths of its taxonomy.
+    pub enum Allocation {
+        /// ε_g(d) = d·2ε_s/|U|: the paper's.
+        Paper = "paper",
+        /// ε_g(d) = ε_s/(H+1): every depth the same.
+        Even = "even",
     }
 }
 
@@ -85,12 +81,17 @@ pub fn largest_height(n_leaves: u32) -> u32 {
 impl Settings {
     fn priced_places(&self) -> Result<PricedTaxonomy, BudgetError> {
         let taxonomy = self.places.taxonomy(&self.params.stations);
-        self.priced("engine.taxonomy.locations", "locations", taxonomy, self.places.height())
+        self.priced(
+            "engine.safepath.taxonomy.locations",
+            "locations",
+            taxonomy,
+            self.places.height(),
+        )
     }
 
     fn priced_times(&self, n_slots: u32) -> Result<PricedTaxonomy, BudgetError> {
         let taxonomy = self.times.taxonomy(n_slots);
-        self.priced("engine.taxonomy.times", "times", taxonomy, self.times.height())
+        self.priced("engine.safepath.taxonomy.times", "times", taxonomy, self.times.height())
     }
 
     /// The share of every class of nodes in a taxonomy whose configured height is `asked`.

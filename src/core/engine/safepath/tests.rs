@@ -78,8 +78,12 @@ fn erratum_2_a_taxonomy_that_starves_its_leaves_is_refused_with_the_height_that_
     let six = Shape { fanout: 2, height: 6 };
     let settings = Settings { times: Times::Balanced(six), ..settings(68) };
     let complaints = SafePath::new(settings, 24).unwrap_err();
-    let expected =
-        BudgetError::NothingLeft { key: "engine.taxonomy.times", height: 6, n_leaves: 24, fits: 4 };
+    let expected = BudgetError::NothingLeft {
+        key: "engine.safepath.taxonomy.times",
+        height: 6,
+        n_leaves: 24,
+        fits: 4,
+    };
     assert_eq!(complaints, [expected]);
     assert_eq!(
         [largest_height(1), largest_height(2), largest_height(3), largest_height(7)],
@@ -103,7 +107,15 @@ fn erratum_3_the_printed_threshold_is_far_below_the_noise_it_meets() {
 #[test]
 fn growth_is_a_property_of_the_configuration() {
     let flat = |n| Settings { places: Places::Flat, times: Times::Flat, ..settings(n) };
-    let of = |settings| SafePath::new(settings, 168).unwrap().forecast(168).false_children.unwrap();
+    let of = |settings| {
+        SafePath::new(settings, 168)
+            .unwrap()
+            .forecast(168)
+            .expected_error
+            .unwrap()
+            .get("false_paths_per_empty_path")
+            .unwrap()
+    };
     let growth = |n| of(flat(n));
     assert!((9.0..11.0).contains(&growth(68)), "{}", growth(68));
     assert!((125.0..137.0).contains(&growth(893)), "{}", growth(893));

@@ -7,6 +7,10 @@
 //! Why: `PROOF.md` beside this file.
 #![doc = include_str!("PROOF.md")]
 
+mod keys;
+
+pub use keys::REGISTRATION;
+
 use super::tree::{
     BudgetError, ByPlace, Consistency, Places, PricedTaxonomy, SubLevel, TreeMechanism, TreeParams,
 };

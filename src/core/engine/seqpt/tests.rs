@@ -21,6 +21,12 @@ proptest! {
 /// The design's figure: 20 × 24 doublets let about 14 through below every empty node.
 #[test]
 fn growth_of_seqpt_is_as_computed_by_hand() {
-    let growth = SeqPt::new(params(20)).unwrap().forecast(24).false_children.unwrap();
+    let growth = SeqPt::new(params(20))
+        .unwrap()
+        .forecast(24)
+        .expected_error
+        .unwrap()
+        .get("false_paths_per_empty_path")
+        .unwrap();
     assert!((13.0..15.0).contains(&growth), "{growth}");
 }

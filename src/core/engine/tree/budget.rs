@@ -39,7 +39,7 @@ impl fmt::Display for Threshold {
 pub enum BudgetError {
     /// General nodes take everything (erratum 2 of safepath-2018).
     #[error(
-        "{key}: a height of {height} leaves no budget for the {n_leaves} leaves under allocation = \
+        "a height of {height} leaves no budget for the {n_leaves} leaves under allocation = \
          \"paper\", where height*(height+1) must be less than the number of leaves; the largest height that \
          fits is {fits}"
     )]
@@ -55,7 +55,7 @@ pub enum BudgetError {
     },
     /// 2/f of a level for groups is all of it.
     #[error(
-        "{key}: a fan-out of {fanout} leaves no budget for stations: groups take 2/fan-out of every level; \
+        "a fan-out of {fanout} leaves no budget for stations: groups take 2/fan-out of every level; \
          use 3 or more, or engine.name = \"simple\", which has no groups"
     )]
     Fanout {
@@ -65,13 +65,20 @@ pub enum BudgetError {
         fanout: u32,
     },
     /// The numbers are beyond the exact arithmetic.
-    #[error(
-        "{key}: epsilon is too small for this height and universe; raise epsilon or lower the height"
-    )]
+    #[error("epsilon is too small for this height and universe; raise epsilon or lower the height")]
     TooFine {
         /// The configuration key.
         key: &'static str,
     },
+}
+
+impl BudgetError {
+    /// The configuration key that it is about.
+    pub fn key(&self) -> &'static str {
+        match self {
+            Self::NothingLeft { key, .. } | Self::Fanout { key, .. } | Self::TooFine { key } => key,
+        }
+    }
 }
 
 /// One class of nodes with its share of the budget.

@@ -9,12 +9,11 @@ use num_rational::Ratio;
 use super::{
     BudgetError, Consistency, Growth, Share, Splitter, Threshold, expected_nodes, grow, rows,
 };
-use crate::engine::noise::{NodeClass, NoiseSource};
+use crate::engine::noise::{AnyNoise, Borrowed, NodeClass, NoiseSource};
 use crate::engine::{
-    AuditOutput, Draft, Engine, EngineDescription, Error, ExpectedError, Forecast, Guarantee,
-    Release, Row, UniverseFacts,
+    Draft, Engine, EngineDescription, Error, ExpectedError, Figure, Forecast, Guarantee, Row,
+    UniverseFacts,
 };
-use crate::ledger::{AuditPermit, Permit};
 use crate::model::{Cost, Digest, MicroEpsilon, PathKind, Stations, Window};
 use crate::seal::SealedWindow;
 use crate::secret::NoiseKey;
@@ -105,24 +104,13 @@ pub(crate) fn noisy_rows<R: TreeMechanism, S: NoiseSource>(
     rows(&grow(window.trajectories(), level, growth, source), mechanism.consistency())
 }
 
-/// Does all an engine does, for an auditor: any noise, and an output that no sink accepts.
-pub(crate) fn run_audited<R: TreeMechanism, S: NoiseSource>(
-    mechanism: &R,
-    window: &SealedWindow,
-    permit: AuditPermit,
-    source: &S,
-) -> Result<AuditOutput, Error> {
-    let level = fitting_level(mechanism, window.window())?;
-    Ok(AuditOutput::new(permit, noisy_rows(mechanism, window, &level, source)))
-}
-
 fn fitting_level<'a, R: TreeMechanism>(
     mechanism: &'a R,
     window: &Window,
 ) -> Result<R::Level<'a>, Error> {
     let level = mechanism.level(window.n_slots()).map_err(|error| Error::Configuration {
         window: window.name(),
-        complaint: error.to_string(),
+        complaint: format!("{}: {error}", error.key()),
     })?;
     let params = mechanism.params();
     let height = u128::from(params.height.get());
@@ -133,38 +121,28 @@ fn fitting_level<'a, R: TreeMechanism>(
     Ok(level)
 }
 
-fn draft<R: TreeMechanism>(
-    mechanism: &R,
-    level: &R::Level<'_>,
-    rows: Vec<Row>,
-    window: &Window,
-) -> Draft {
-    let (params, leaf) = (mechanism.params(), level.leaf());
-    Draft {
-        rows,
-        input: mechanism.input(),
-        guarantee: Guarantee::Differential {
-            epsilon_micro: params.epsilon,
-            unit: format!(
-                "one card's whole trajectory in one window, at most its first {} doublets",
-                params.max_length
+/// What error to expect from a level: a leaf's noise, its threshold, and how noise alone grows.
+fn expected_error(level: &impl Level) -> ExpectedError {
+    let leaf = level.leaf();
+    let figure = |name, value, about| Figure { name, value, about };
+    ExpectedError {
+        figures: vec![
+            figure(
+                ExpectedError::DEVIATION,
+                leaf.scale().approximately() * std::f64::consts::SQRT_2,
+                "standard deviation of the noise on one path's count",
             ),
-            neighbouring: "one card added or removed (replacing one costs twice as much)"
-                .to_owned(),
-        },
-        engine: mechanism.describe(),
-        shares: level.shares().iter().map(Share::fact).collect(),
-        universe: UniverseFacts {
-            stations_sha256: params.stations.digest(),
-            taxonomy_sha256: level.taxonomy_digest(),
-            slots: window.n_slots(),
-        },
-        post_processing: mechanism.consistency().in_words(),
-        expected_error: Some(ExpectedError {
-            count_standard_deviation: leaf.scale().approximately() * std::f64::consts::SQRT_2,
-            smallest_count_likely_kept: leaf.threshold(),
-            false_children_per_empty_node: level.false_children(),
-        }),
+            figure(
+                ExpectedError::LIKELY_KEPT,
+                leaf.threshold() as f64,
+                "a path with fewer passengers is more likely missing than not",
+            ),
+            figure(
+                "false_paths_per_empty_path",
+                level.false_children(),
+                "paths that noise makes up below every empty one",
+            ),
+        ],
     }
 }
 
@@ -184,14 +162,23 @@ impl<R: TreeMechanism> Engine for R {
         EngineDescription { name, version, parameters }
     }
 
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::differential(self.params().epsilon, self.params().max_length)
+    }
+
     fn forecast(&self, n_slots: u32) -> Forecast {
         let Ok(level) = self.level(n_slots) else { return Forecast::default() };
         let false_children = level.false_children();
-        let height = self.params().height.get();
+        let nodes = expected_nodes(false_children, self.params().height.get());
+        let growth = format!(
+            "noise alone makes up {false_children:.1} paths below every empty one, about {nodes:.0} in all: use a \
+             taxonomy, a lower height or a higher threshold"
+        );
         Forecast {
+            shares_of: "every class of tree nodes, with its share of epsilon on a path",
             shares: level.shares().iter().map(Share::fact).collect(),
-            false_children: Some(false_children),
-            expected_nodes: Some(expected_nodes(false_children, height)),
+            expected_error: Some(expected_error(&level)),
+            warnings: if false_children > 1.0 { vec![growth] } else { Vec::new() },
         }
     }
 
@@ -203,15 +190,31 @@ impl<R: TreeMechanism> Engine for R {
         fitting_level(self, window).map(|_| ())
     }
 
-    fn sanitize(
+    fn draft(&self, window: &SealedWindow, key: &NoiseKey) -> Result<Draft, Error> {
+        let level = fitting_level(self, window.window())?;
+        Ok(Draft {
+            rows: noisy_rows(self, window, &level, key),
+            input: self.input(),
+            guarantee: self.guarantee(),
+            engine: self.describe(),
+            shares: level.shares().iter().map(Share::fact).collect(),
+            universe: UniverseFacts {
+                stations_sha256: self.params().stations.digest(),
+                taxonomy_sha256: level.taxonomy_digest(),
+                slots: window.window().n_slots(),
+            },
+            post_processing: self.consistency().in_words(),
+            expected_error: Some(expected_error(&level)),
+            tables: None,
+        })
+    }
+
+    fn recorded(
         &self,
         window: &SealedWindow,
-        permit: Permit,
-        key: &NoiseKey,
-    ) -> Result<Release, Error> {
-        let level = fitting_level(self, window.window())?;
-        let rows = noisy_rows(self, window, &level, key);
-        let draft = draft(self, &level, rows, window.window());
-        Release::new(self, window, permit, draft)
+        noise: &dyn AnyNoise,
+    ) -> Option<Result<Vec<Row>, Error>> {
+        let rows = |level| noisy_rows(self, window, &level, &Borrowed(noise));
+        Some(fitting_level(self, window.window()).map(rows))
     }
 }

@@ -13,6 +13,7 @@ mod by_place;
 mod consistent;
 mod grow;
 mod growth;
+mod keys;
 mod mechanism;
 mod shape;
 mod walk;
@@ -23,9 +24,9 @@ pub use consistent::{Consistency, rows};
 pub use grow::Growth;
 pub(crate) use grow::grow;
 pub use growth::{expected_nodes, false_children};
+pub use keys::{TreeKeys, audit_keys, built};
 #[cfg(test)]
 pub(crate) use mechanism::noisy_rows;
-pub(crate) use mechanism::run_audited;
 pub use mechanism::{Level, TreeMechanism, TreeParams};
 pub use shape::{Places, Shape, Times};
 pub use walk::{Cell, Classes, Found, Universe, walk};

@@ -10,10 +10,9 @@ use super::weights::UNIT;
 use super::{Favour, Legs, Shape, woven};
 use crate::engine::noise::Scale;
 use crate::engine::{
-    Draft, Engine, EngineDescription, Error, ExpectedError, Forecast, Guarantee, Release,
-    ShareFact, UniverseFacts,
+    Draft, Engine, EngineDescription, Error, ExpectedError, Figure, Forecast, Guarantee, ShareFact,
+    UniverseFacts,
 };
-use crate::ledger::Permit;
 use crate::model::{Cost, Digest, MicroEpsilon, PathKind, Stations, Window};
 use crate::seal::SealedWindow;
 use crate::secret::NoiseKey;
@@ -51,23 +50,28 @@ pub struct Weave {
 
 impl Weave {
     /// Checks the settings against the usual number of slots; all complaints at once.
-    pub fn new(settings: Settings, slots_nominal: u32) -> Result<Self, Vec<String>> {
+    pub fn new(
+        settings: Settings,
+        slots_nominal: u32,
+    ) -> Result<Self, Vec<(&'static str, String)>> {
         let mut complaints = Vec::new();
         if settings.epsilon < LEAST_EPSILON {
-            complaints.push(format!(
-                "engine.epsilon is {}, less than {LEAST_EPSILON}: noise alone would make up millions of cards",
+            let what = format!(
+                "is {}, less than {LEAST_EPSILON}: noise alone would make up millions of cards",
                 settings.epsilon
-            ));
+            );
+            complaints.push(("engine.epsilon", what));
         }
         if settings.max_length.get() as usize > Shape::LONGEST {
-            complaints.push(format!(
-                "window.max_length is {}, but weave looks at {} doublets of a card at most",
+            let what = format!(
+                "is {}, but weave looks at {} doublets of a card at most",
                 settings.max_length,
                 Shape::LONGEST
-            ));
+            );
+            complaints.push(("window.max_length", what));
         }
         let weave = Self { settings };
-        complaints.extend(weave.too_large(slots_nominal));
+        complaints.extend(weave.too_large(slots_nominal).map(|what| ("window.slot", what)));
         if complaints.is_empty() { Ok(weave) } else { Err(complaints) }
     }
 
@@ -107,21 +111,12 @@ impl Weave {
         }
     }
 
-    fn draft(&self, window: &Window, plan: &Plan) -> Draft {
+    fn described(&self, window: &Window, plan: &Plan) -> Draft {
         let settings = &self.settings;
-        let cell = plan.scale(Name::Occupancy).approximately() / f64::from(UNIT);
-        let threshold = if plan.asks(Name::Loops) { plan.threshold() / u64::from(UNIT) } else { 0 };
         Draft {
             rows: Vec::new(),
             input: settings.input,
-            guarantee: Guarantee::Differential {
-                epsilon_micro: settings.epsilon,
-                unit: format!(
-                    "one card's whole trajectory in one window, at most its first {} doublets",
-                    settings.max_length
-                ),
-                neighbouring: "one card added or removed (replacing one costs twice as much)".to_owned(),
-            },
+            guarantee: self.guarantee(),
             engine: self.describe(),
             shares: shares(plan),
             universe: UniverseFacts {
@@ -135,11 +130,8 @@ impl Weave {
             ]
             .map(str::to_owned)
             .into(),
-            expected_error: Some(ExpectedError {
-                count_standard_deviation: cell * std::f64::consts::SQRT_2,
-                smallest_count_likely_kept: threshold,
-                false_children_per_empty_node: 0.0,
-            }),
+            expected_error: Some(expected_error(plan)),
+            tables: None,
         }
     }
 }
@@ -156,6 +148,27 @@ fn shares(plan: &Plan) -> Vec<ShareFact> {
         }
     };
     Name::ALL.into_iter().filter(|&name| plan.asks(name)).map(fact).collect()
+}
+
+/// What error to expect in a cell of stations by slots, and below which sparse cells are missing.
+fn expected_error(plan: &Plan) -> ExpectedError {
+    let cell = plan.scale(Name::Occupancy).approximately() / f64::from(UNIT);
+    let threshold = if plan.asks(Name::Loops) { plan.threshold() / u64::from(UNIT) } else { 0 };
+    let figure = |name, value, about| Figure { name, value, about };
+    ExpectedError {
+        figures: vec![
+            figure(
+                ExpectedError::DEVIATION,
+                cell * std::f64::consts::SQRT_2,
+                "standard deviation of the noise on the cards of one station in one slot",
+            ),
+            figure(
+                ExpectedError::LIKELY_KEPT,
+                threshold as f64,
+                "a rare cell with fewer cards is more likely missing than not",
+            ),
+        ],
+    }
 }
 
 fn reduced(num: u64, den: u64) -> String {
@@ -202,7 +215,12 @@ impl Engine for Weave {
         lengths[usual] = CARDS as i64 * i64::from(UNIT);
         let scale = scale(terms.epsilon, split.of(Name::Lengths).max(1), NonZeroU32::MIN);
         let plan = Plan::new(terms, split, &KnownLengths { cards: CARDS, noisy: &lengths, scale });
-        Forecast { shares: shares(&plan), ..Forecast::default() }
+        Forecast {
+            shares_of: "every table that is measured, with its share of epsilon, for a window of 100,000 cards",
+            shares: shares(&plan),
+            expected_error: Some(expected_error(&plan)),
+            warnings: Vec::new(),
+        }
     }
 
     fn price(&self) -> Cost {
@@ -214,19 +232,19 @@ impl Engine for Weave {
         self.too_large(window.n_slots()).map_or(Ok(()), |complaint| Err(complain(complaint)))
     }
 
-    fn sanitize(
-        &self,
-        window: &SealedWindow,
-        permit: Permit,
-        key: &NoiseKey,
-    ) -> Result<Release, Error> {
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::differential(self.settings.epsilon, self.settings.max_length)
+    }
+
+    fn draft(&self, window: &SealedWindow, key: &NoiseKey) -> Result<Draft, Error> {
         self.check_window(window.window())?;
         let threads = self.settings.threads;
         let terms = self.terms(window.window().n_slots(), window.window().slot_secs());
         let answers = measure(window.trajectories(), terms, key, threads);
         let (synthetic, tables) = woven(&answers, key, threads);
-        let mut draft = self.draft(window.window(), &answers.plan);
+        let mut draft = self.described(window.window(), &answers.plan);
         draft.rows = synthetic.rows(terms.shape);
-        Ok(Release::new(self, window, permit, draft)?.with_tables(tables))
+        draft.tables = Some(tables);
+        Ok(draft)
     }
 }

@@ -14,6 +14,7 @@ mod engine;
 mod estimate;
 mod goal;
 mod intervals;
+mod keys;
 mod lookahead;
 mod measure;
 mod plan;
@@ -27,10 +28,10 @@ mod walk;
 mod weights;
 
 pub use engine::{REVISION, Settings, Weave};
+pub use keys::REGISTRATION;
 pub use shape::Shape;
 pub use weights::UNIT;
 
-use std::fmt;
 use std::num::NonZeroUsize;
 
 use estimate::{Estimates, LoopProfile};
@@ -40,50 +41,20 @@ use synthetic::Synthetic;
 use tables::{Loops, Name};
 use walk::Walk;
 
-use crate::engine::Tables;
+use crate::engine::{Legs, Tables};
 use crate::secret::NoiseKey;
 
-/// What a release should be best at.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Favour {
-    /// A bit of everything.
-    #[default]
-    Balanced,
-    /// Cards per station and slot.
-    Stations,
-    /// From where to where.
-    Od,
-    /// Whole trips.
-    Trips,
-}
-
-/// How legs are made of one card's taps.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Legs {
-    /// Each tap to the card's next one.
-    #[default]
-    Next,
-    /// The first tap to the second, the third to the fourth, and so on.
-    Pairs,
-}
-
-impl fmt::Display for Favour {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Balanced => "balanced",
-            Self::Stations => "stations",
-            Self::Od => "od",
-            Self::Trips => "trips",
-        })
-    }
-}
-
-impl fmt::Display for Legs {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Next => "next",
-            Self::Pairs => "pairs",
-        })
+crate::words! {
+    /// What a release should be best at.
+    pub enum Favour {
+        /// A bit of everything.
+        Balanced = "balanced",
+        /// Cards per station and slot.
+        Stations = "stations",
+        /// From where to where.
+        Od = "od",
+        /// Whole trips.
+        Trips = "trips",
     }
 }
 

@@ -77,11 +77,11 @@ fn sequences_have_no_times_in_their_release() {
 #[test]
 fn what_does_not_fit_is_a_complaint_before_anything_is_booked() {
     let complaints = Weave::new(settings(100_000, 1_000_000), 1_440).unwrap_err();
-    assert!(complaints[0].contains("doublets"), "{complaints:?}");
+    assert!(complaints[0].1.contains("doublets"), "{complaints:?}");
     let complaints = Weave::new(settings(3, 999), 24).unwrap_err();
-    assert!(complaints[0].contains("engine.epsilon"), "{complaints:?}");
+    assert!(complaints[0].0.contains("engine.epsilon"), "{complaints:?}");
     let long = Settings { max_length: NonZeroU32::new(65).unwrap(), ..settings(3, 1_000_000) };
-    assert!(Weave::new(long, 24).unwrap_err()[0].contains("max_length"));
+    assert!(Weave::new(long, 24).unwrap_err()[0].0.contains("max_length"));
 }
 
 /// The price and the configuration are all that `check` has; it must say every table with its share.

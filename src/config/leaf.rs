@@ -1,0 +1,215 @@
+//! Types of the values that only this program's own sections have.
+
+use std::net::SocketAddr;
+
+use jiff::civil::Time;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Span, SpanRelativeTo};
+use serde_json::{Value, json};
+
+use crate::declare::{Leaf, inline, refuse_word};
+use crate::ingest::Format;
+use crate::kafka::Protocol;
+
+/// The form of the file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Version;
+
+impl Version {
+    /// The form that this program reads.
+    pub(super) const KNOWN: u64 = 2;
+}
+
+impl Leaf for Version {
+    fn read(value: &Value) -> Result<Self, String> {
+        match value.as_u64() {
+            Some(Self::KNOWN) => Ok(Self),
+            Some(newer) if newer > Self::KNOWN => Err(format!(
+                "is {newer}, but this program knows versions 1 and {}; use a newer tapveil",
+                Self::KNOWN
+            )),
+            _ => {
+                Err(format!("{} is not a version; write version = {}", inline(value), Self::KNOWN))
+            }
+        }
+    }
+
+    fn schema() -> Value {
+        json!({ "const": Self::KNOWN })
+    }
+}
+
+/// A duration of whole seconds, at most so many.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Seconds<const LEAST: i64, const MOST: i64>(pub(super) SignedDuration);
+
+impl<const LEAST: i64, const MOST: i64> Leaf for Seconds<LEAST, MOST> {
+    fn read(value: &Value) -> Result<Self, String> {
+        let text = String::read(value)?;
+        match duration_secs(&text) {
+            Some(secs) if secs < LEAST => Err(format!("must be at least \"{LEAST}s\"")),
+            Some(secs) if secs > MOST => Err(format!("{text:?} is longer than {}d", MOST / 86_400)),
+            Some(secs) => Ok(Self(SignedDuration::from_secs(secs))),
+            None => {
+                Err(format!("{text:?} is not a duration like \"90s\", \"15m\", \"2h\" or \"1d\""))
+            }
+        }
+    }
+
+    fn schema() -> Value {
+        json!({ "type": "string", "examples": ["90s", "15m", "2h", "1d"] })
+    }
+}
+
+/// "1d", "90m", "1h30m", "0s": whole seconds, not negative.
+pub(crate) fn duration_secs(text: &str) -> Option<i64> {
+    let span: Span = text.trim().parse().ok()?;
+    let duration = span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?;
+    (duration.subsec_nanos() == 0 && !duration.is_negative()).then(|| duration.as_secs())
+}
+
+/// A time of day, in seconds after midnight.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct TimeOfDay(pub(super) i64);
+
+impl Leaf for TimeOfDay {
+    fn read(value: &Value) -> Result<Self, String> {
+        let text = String::read(value)?;
+        let time = Time::strptime("%H:%M", &text).ok().filter(|_| text.len() == 5);
+        time.map(|time| Self(i64::from(time.hour()) * 3_600 + i64::from(time.minute()) * 60))
+            .ok_or_else(|| format!("{text:?} is not a time of day like \"04:00\""))
+    }
+
+    fn schema() -> Value {
+        json!({ "type": "string", "pattern": "^[0-2][0-9]:[0-5][0-9]$" })
+    }
+}
+
+/// A time zone of the IANA database.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Zone(pub(super) TimeZone);
+
+impl Leaf for Zone {
+    fn read(value: &Value) -> Result<Self, String> {
+        let name = String::read(value)?;
+        TimeZone::get(&name).map(Self).map_err(|_| {
+            format!("{name:?} is not a time zone like \"America/Montreal\" or \"UTC\"")
+        })
+    }
+
+    fn schema() -> Value {
+        String::schema()
+    }
+}
+
+/// A word that names a feed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct FeedId(pub(super) String);
+
+impl Leaf for FeedId {
+    fn read(value: &Value) -> Result<Self, String> {
+        let id = String::read(value)?;
+        match id.is_empty() || id.chars().any(char::is_control) {
+            true => Err("must be a word that names the feed".to_owned()),
+            false => Ok(Self(id)),
+        }
+    }
+
+    fn schema() -> Value {
+        json!({ "type": "string", "minLength": 1 })
+    }
+}
+
+impl Leaf for Format {
+    fn read(value: &Value) -> Result<Self, String> {
+        match value.as_str() {
+            Some("csv") => Ok(Self::Csv),
+            Some("json") => Ok(Self::Json),
+            Some(later @ ("tides" | "avro")) => {
+                Err(format!("{later:?} is not in this version; use \"csv\" or \"json\""))
+            }
+            _ => Err(refuse_word(value, &["json", "csv"])),
+        }
+    }
+
+    fn schema() -> Value {
+        json!({ "enum": ["json", "csv"] })
+    }
+}
+
+impl Leaf for Protocol {
+    fn read(value: &Value) -> Result<Self, String> {
+        match value.as_str() {
+            Some("classic") => Ok(Self::Classic),
+            Some("consumer") => Ok(Self::Consumer),
+            _ => Err(refuse_word(value, &["classic", "consumer"])),
+        }
+    }
+
+    fn schema() -> Value {
+        json!({ "enum": ["classic", "consumer"] })
+    }
+}
+
+/// Addresses of brokers, with commas between them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Brokers(pub(super) String);
+
+impl Leaf for Brokers {
+    fn read(value: &Value) -> Result<Self, String> {
+        let text = String::read(value)?;
+        let is_address = |address: &str| {
+            let (host, port) = address.trim().rsplit_once(':').unwrap_or((address.trim(), "9092"));
+            !host.is_empty()
+                && !host.contains(char::is_whitespace)
+                && port.parse::<u16>().is_ok_and(|port| port > 0)
+        };
+        match text.split(',').all(is_address) {
+            true => Ok(Self(text.split(',').map(str::trim).collect::<Vec<_>>().join(","))),
+            false => {
+                Err(format!("{text:?} is not a list of addresses like \"host1:9092,host2:9092\""))
+            }
+        }
+    }
+
+    fn schema() -> Value {
+        String::schema()
+    }
+}
+
+/// A name that Kafka takes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct KafkaName(pub(super) String);
+
+impl Leaf for KafkaName {
+    fn read(value: &Value) -> Result<Self, String> {
+        let text = String::read(value)?;
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        match !text.is_empty() && text.len() <= 200 && text.chars().all(is_plain) {
+            true => Ok(Self(text)),
+            false => Err(format!(
+                "{text:?} is not a name: use at most 200 letters, digits, dots, hyphens and underscores"
+            )),
+        }
+    }
+
+    fn schema() -> Value {
+        json!({ "type": "string", "pattern": "^[A-Za-z0-9._-]{1,200}$" })
+    }
+}
+
+/// Where to listen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Address(pub(super) SocketAddr);
+
+impl Leaf for Address {
+    fn read(value: &Value) -> Result<Self, String> {
+        let text = String::read(value)?;
+        let refuse = |_| format!("{text:?} is not an address like \"127.0.0.1:9464\"");
+        text.parse().map(Self).map_err(refuse)
+    }
+
+    fn schema() -> Value {
+        String::schema()
+    }
+}

@@ -1,0 +1,79 @@
+//! What is allowed but probably not meant.
+
+use super::Settings;
+use super::file::File;
+use crate::engine::Registry;
+use crate::model::MicroEpsilon;
+
+/// What is allowed but probably not meant. Every warning the program can give.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Warning {
+    /// No cap over the feed's life.
+    NoLifetime,
+    /// No rolling cap.
+    NoHorizon,
+    /// A large ε.
+    LargeEpsilon(String),
+    /// Which windows exist follows the data.
+    NoRange,
+    /// A section of an engine that is not the chosen one.
+    Unused {
+        /// Which section.
+        section: String,
+        /// The engine.
+        engine: &'static str,
+    },
+    /// What the engine itself says.
+    Engine(String),
+}
+
+impl std::fmt::Display for Warning {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NoLifetime => f.write_str(
+                "budget.lifetime is not set: nothing limits what this feed spends over the years",
+            ),
+            Self::NoHorizon => f.write_str(
+                "budget.horizon is not set: nothing limits what many windows in a row reveal about one card",
+            ),
+            Self::LargeEpsilon(epsilon) => {
+                write!(f, "engine.epsilon is {epsilon}: above 10 the guarantee protects hardly anybody")
+            }
+            Self::NoRange => f.write_str(
+                "window.from and window.to are not set: a file's own windows are released, and that they exist is \
+                 not protected",
+            ),
+            Self::Unused { section, engine } => {
+                write!(f, "[{section}] has no effect while engine.name = \"{engine}\"")
+            }
+            Self::Engine(warning) => f.write_str(warning),
+        }
+    }
+}
+
+pub(super) fn warnings(file: &File<'_>, registry: &Registry, settings: &Settings) -> Vec<Warning> {
+    let (engine, caps) = (&settings.engine, &settings.caps);
+    let mut warnings = Vec::new();
+    // Caps are for what costs something.
+    if engine.price().is_differential() {
+        warnings.extend(caps.lifetime.is_none().then_some(Warning::NoLifetime));
+        warnings.extend(caps.horizon.is_none().then_some(Warning::NoHorizon));
+    }
+    if settings.from.is_none() || settings.to.is_none() {
+        warnings.push(Warning::NoRange);
+    }
+    let epsilon = engine.price().epsilon();
+    if epsilon > MicroEpsilon::new(10_000_000) {
+        warnings.push(Warning::LargeEpsilon(epsilon.to_string()));
+    }
+    let said = engine.forecast(settings.calendar.slots_nominal()).warnings;
+    warnings.extend(said.into_iter().map(Warning::Engine));
+    let chosen = engine.describe().name;
+    let others = registry.names().into_iter().filter(|name| *name != chosen);
+    for section in others.map(|name| format!("engine.{name}")) {
+        if file.is_written(&section) {
+            warnings.push(Warning::Unused { section, engine: chosen });
+        }
+    }
+    warnings
+}

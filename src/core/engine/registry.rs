@@ -1,0 +1,123 @@
+//! Which engines there are. An engine is one folder and one line of [`STANDARD`].
+
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{Engine, Legs, hybrid, lk, projection, safepath, seqpt, weave};
+use crate::declare::{Section, Values};
+use crate::model::{MicroEpsilon, PathKind, Stations};
+
+/// Every engine of this program, the default first.
+pub const STANDARD: &[Registration] = &[
+    safepath::REGISTRATION,
+    hybrid::REGISTRATION,
+    hybrid::SIMPLE,
+    seqpt::REGISTRATION,
+    weave::REGISTRATION,
+    lk::REGISTRATION,
+    projection::REGISTRATION,
+];
+
+/// Builds an engine from its keys. Without a world only the keys are read.
+pub type Build = fn(&mut Values<'_>, Option<&World>) -> Option<Arc<dyn Engine>>;
+
+/// What the program knows about an engine before it is configured.
+#[derive(Clone, Copy, Debug)]
+pub struct Registration {
+    /// Its name in the configuration.
+    pub name: &'static str,
+    /// One line for the table of engines.
+    pub about: &'static str,
+    /// Whether it adds noise and costs ε.
+    pub is_differential: bool,
+    /// The keys of `[engine.<name>]` and of the sections below it.
+    pub sections: fn() -> Vec<Section>,
+    /// The lines of `[engine.<name>]` that `init` writes.
+    pub starter: &'static str,
+    /// The lines of `[engine]` and `[engine.<name>]` that `demo` writes.
+    pub demo: &'static str,
+    /// Builds it from its keys; all complaints at once. Without a world only the keys are read.
+    pub build: Build,
+    /// How it is audited; `None` where it promises no differential privacy, or its own tests audit it.
+    pub audit: Option<&'static [AuditForm]>,
+    /// Its proof, for whoever signs.
+    pub proof: &'static str,
+}
+
+/// What an engine is built for, besides its own keys.
+#[derive(Clone, Debug)]
+pub struct World {
+    /// ε of one release, for engines that add noise.
+    pub epsilon: MicroEpsilon,
+    /// How many doublets of a card count.
+    pub max_length: NonZeroU32,
+    /// How many slots a window usually has.
+    pub slots_nominal: u32,
+    /// The public stations.
+    pub stations: Arc<Stations>,
+    /// How legs are made of one card's taps.
+    pub legs: Legs,
+    /// Threads that may be used; they never change a result.
+    pub threads: NonZeroUsize,
+}
+
+/// One form of an engine that the auditor looks at.
+#[derive(Clone, Copy, Debug)]
+pub struct AuditForm {
+    /// Whether its paths carry times.
+    pub kind: PathKind,
+    /// Stations of the smallest world in which it can be caught.
+    pub n_stations: u32,
+    /// Its keys for one instance.
+    pub keys: fn(&AuditInstance) -> Value,
+}
+
+/// What an auditor varies.
+#[derive(Clone, Copy, Debug)]
+pub struct AuditInstance {
+    /// Taps that a path can show.
+    pub height: u32,
+    /// The smallest noisy count that is kept; `None`: what the engine usually takes.
+    pub threshold: Option<u64>,
+    /// Most noisy counts.
+    pub max_nodes: u64,
+    /// Stations of the world.
+    pub n_stations: u32,
+    /// Slots of the window.
+    pub n_slots: u32,
+}
+
+/// The engines a program knows.
+#[derive(Clone, Debug)]
+pub struct Registry(Vec<Registration>);
+
+impl Registry {
+    /// Those of this program.
+    pub fn standard() -> Self {
+        Self(STANDARD.to_vec())
+    }
+
+    /// One more.
+    #[must_use]
+    pub fn with(mut self, registration: Registration) -> Self {
+        self.0.push(registration);
+        self
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Registration> {
+        self.0.iter()
+    }
+
+    /// The engine of this name.
+    pub fn find(&self, name: &str) -> Option<&Registration> {
+        self.iter().find(|registration| registration.name == name)
+    }
+
+    /// Their names.
+    pub fn names(&self) -> Vec<&'static str> {
+        self.iter().map(|registration| registration.name).collect()
+    }
+}

@@ -1,0 +1,283 @@
+//! Everything that happens, one variant each. Log line, metric and console state follow from it here and nowhere else.
+//! No event tells a card, a payload or, in its sentence, an exact count.
+
+use std::fmt;
+
+use jiff::Timestamp;
+
+use crate::ledger::{Book, Entry, Refusal};
+use crate::metrics::{Booked, Gathered, KafkaNumbers, Metrics, Status};
+use crate::model::{Counts, MicroEpsilon, Window};
+
+/// How much an event matters to whoever reads the log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Weight {
+    /// It happens all the time; only numbers follow from it.
+    Silent,
+    /// As it should be.
+    Info,
+    /// Somebody should look.
+    Warning,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// No broker answers yet.
+    WaitingForBroker(String),
+    /// Ingest cannot begin before a release worker has opened the ledger.
+    WaitingForLedger,
+    /// A topic is not as it should be.
+    Topic(String),
+    /// The feed does not fit its configuration.
+    MostTapsLate,
+    /// Taps and rejects were counted for good: a file was read, or a flush committed.
+    Ingested(Counts),
+    /// A flush took so many seconds.
+    Flushed(f64),
+    /// A partition went to another worker, which reads so many records again.
+    PartitionGone {
+        /// Which.
+        partition: i32,
+        /// Records that were read and not committed.
+        n_replayed: u64,
+    },
+    /// How far a partition is.
+    PartitionAt {
+        /// Which.
+        partition: i32,
+        /// Records between its position and its end.
+        lag: i64,
+        /// When the last record that was read had arrived.
+        arrived_secs: Option<i64>,
+    },
+    /// What a Kafka client says of itself.
+    Client(&'static str, KafkaNumbers),
+    /// The greatest time of a tap that was read.
+    Watermark(Option<Timestamp>),
+    /// This release worker does the work.
+    Active,
+    /// Another release worker does.
+    StandingBy,
+    /// Another worker took over; this one joins again.
+    JoiningAgain(String),
+    /// Windows on their way to a release.
+    Holding {
+        /// Which, and how many partitions have finished them.
+        windows: Vec<Gathered>,
+        /// Taps held in memory for them.
+        n_taps: usize,
+        /// Bytes these taps take.
+        n_bytes: usize,
+    },
+    /// The ledger changed.
+    Ledger {
+        /// The first window that exists.
+        first: Option<crate::model::WindowId>,
+        /// Its lines.
+        booked: Vec<Booked>,
+        /// Everything ever booked.
+        spent: MicroEpsilon,
+        /// The cap over the feed's life.
+        lifetime: Option<MicroEpsilon>,
+    },
+    /// A window was sealed; so many taps were there twice.
+    Sealed(u64),
+    /// An engine ran.
+    EngineRan {
+        /// Which.
+        engine: &'static str,
+        /// For how long.
+        seconds: f64,
+    },
+    /// A release is in place.
+    Released {
+        /// Its window.
+        window: Window,
+        /// Its rows: a public number.
+        n_rows: usize,
+        /// The engine that made it.
+        engine: &'static str,
+        /// Since its window was sealed.
+        seconds: f64,
+        /// Now.
+        at: Timestamp,
+    },
+    /// A window goes without a release.
+    Withheld {
+        /// The window.
+        window: Window,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// A release did not stand its own check and was not published.
+    VerifyFailed,
+    /// Old segments take up room.
+    SegmentsKept(String),
+    /// Every window of the range has gone its way.
+    RangeDone,
+}
+
+impl Event {
+    /// What a ledger says.
+    pub fn ledger(book: &Book, lifetime: Option<MicroEpsilon>) -> Self {
+        let line = |entry: &Entry| Booked {
+            window: entry.reservation.window,
+            start: entry.start,
+            end: entry.end,
+            price: entry.reservation.cost.epsilon(),
+            is_settled: entry.settled.is_some(),
+        };
+        let booked = book.entries().iter().map(line).collect();
+        Self::Ledger { first: book.first_window(), booked, spent: book.spent(), lifetime }
+    }
+
+    /// Its name, for machines.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::WaitingForBroker(_) => "waiting_for_broker",
+            Self::WaitingForLedger => "waiting_for_ledger",
+            Self::Topic(_) => "topic",
+            Self::MostTapsLate => "most_taps_late",
+            Self::Ingested(_) => "ingested",
+            Self::Flushed(_) => "flushed",
+            Self::PartitionGone { .. } => "partition_gone",
+            Self::PartitionAt { .. } => "partition_at",
+            Self::Client(..) => "client",
+            Self::Watermark(_) => "watermark",
+            Self::Active => "active",
+            Self::StandingBy => "standing_by",
+            Self::JoiningAgain(_) => "joining_again",
+            Self::Holding { .. } => "holding",
+            Self::Ledger { .. } => "ledger",
+            Self::Sealed(_) => "sealed",
+            Self::EngineRan { .. } => "engine_ran",
+            Self::Released { .. } => "released",
+            Self::Withheld { .. } => "withheld",
+            Self::VerifyFailed => "verify_failed",
+            Self::SegmentsKept(_) => "segments_kept",
+            Self::RangeDone => "range_done",
+        }
+    }
+
+    /// How much it matters.
+    pub fn weight(&self) -> Weight {
+        match self {
+            Self::Ingested(_)
+            | Self::Flushed(_)
+            | Self::PartitionGone { .. }
+            | Self::PartitionAt { .. }
+            | Self::Client(..)
+            | Self::Watermark(_)
+            | Self::Holding { .. }
+            | Self::Ledger { .. }
+            | Self::Sealed(_)
+            | Self::EngineRan { .. } => Weight::Silent,
+            Self::WaitingForLedger
+            | Self::Active
+            | Self::StandingBy
+            | Self::Released { .. }
+            | Self::RangeDone => Weight::Info,
+            Self::WaitingForBroker(_)
+            | Self::Topic(_)
+            | Self::MostTapsLate
+            | Self::JoiningAgain(_)
+            | Self::Withheld { .. }
+            | Self::VerifyFailed
+            | Self::SegmentsKept(_) => Weight::Warning,
+        }
+    }
+
+    /// The window it is about.
+    pub fn window(&self) -> Option<&Window> {
+        match self {
+            Self::Released { window, .. } | Self::Withheld { window, .. } => Some(window),
+            _ => None,
+        }
+    }
+}
+
+/// The sentence of the log; silent events have a name only.
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WaitingForBroker(text) => f.write_str(text),
+            Self::WaitingForLedger => f.write_str("waiting for a release worker to open the ledger"),
+            Self::Topic(text) => write!(f, "warning: {text}"),
+            Self::MostTapsLate => f.write_str(
+                "warning: most taps are late or lie before the first window. For old taps set window.close = \
+                 'watermark' with window.from and window.to; for a slow feed raise window.grace",
+            ),
+            Self::Active => f.write_str("active: releasing windows as they complete"),
+            Self::StandingBy => f.write_str("standing by: another release worker is active"),
+            Self::JoiningAgain(why) => write!(f, "joining again: {why}"),
+            Self::Released { window, n_rows, .. } => write!(f, "released {window}: {n_rows} rows"),
+            Self::Withheld { window, refusal } => write!(f, "withheld {window}: {refusal}"),
+            Self::VerifyFailed => f.write_str("a release did not pass its own check and was not published"),
+            Self::SegmentsKept(why) => write!(f, "could not delete old segments: {why}"),
+            Self::RangeDone => f.write_str("every window of the range is released or withheld: done"),
+            silent => f.write_str(silent.name()),
+        }
+    }
+}
+
+/// Who is told: the metrics, the console, the log.
+#[derive(Clone, Copy)]
+pub struct Observers<'a> {
+    /// Every number.
+    pub metrics: &'a Metrics,
+    /// What the console shows.
+    pub status: &'a Status,
+    /// One line for every event that is not silent.
+    pub log: &'a (dyn Fn(&Event) + Sync),
+}
+
+impl Observers<'_> {
+    /// Something happened: the only place from which a metric, the console's state or the log changes.
+    pub fn tell(&self, event: &Event) {
+        let (metrics, status) = (self.metrics, self.status);
+        match event {
+            Event::Ingested(counts) => metrics.ingested(counts),
+            Event::Flushed(seconds) => metrics.flushed(*seconds),
+            Event::PartitionGone { partition, n_replayed } => {
+                metrics.partition_gone(*partition);
+                metrics.replayed(*n_replayed);
+            }
+            Event::PartitionAt { partition, lag, arrived_secs } => {
+                metrics.partition(*partition, *lag, *arrived_secs);
+            }
+            Event::Client(name, numbers) => metrics.kafka(name, numbers),
+            Event::Watermark(greatest) => status.watermark(*greatest),
+            Event::Holding { windows, n_taps, n_bytes } => {
+                metrics.windows_held(windows.len(), *n_taps, *n_bytes);
+                status.gathered(windows.clone());
+            }
+            Event::Ledger { first, booked, spent, lifetime } => {
+                metrics.budget(*spent, *lifetime);
+                status.ledger(*first, booked.clone());
+            }
+            Event::Sealed(n_duplicates) => metrics.sealed(*n_duplicates),
+            Event::EngineRan { engine, seconds } => metrics.engine_ran(engine, *seconds),
+            Event::Released { engine, seconds, at, .. } => {
+                metrics.released(engine, *seconds, at.as_second());
+            }
+            Event::Withheld { window, refusal } => {
+                metrics.withheld(refusal.reason());
+                status.withheld(window.id(), &refusal.to_string());
+            }
+            Event::VerifyFailed => metrics.verify_failed(),
+            Event::WaitingForBroker(_)
+            | Event::WaitingForLedger
+            | Event::Topic(_)
+            | Event::MostTapsLate
+            | Event::Active
+            | Event::StandingBy
+            | Event::JoiningAgain(_)
+            | Event::SegmentsKept(_)
+            | Event::RangeDone => {}
+        }
+        if event.weight() != Weight::Silent {
+            (self.log)(event);
+        }
+    }
+}
