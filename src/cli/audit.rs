@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use super::Failure;
 use super::failure::say;
 use super::progress::Progress;
+use super::{Failure, JSON_FORMAT};
 use crate::audit::{self, ALPHA, Effort, EngineFinding, MutantFinding, Report};
 use crate::engine::Registry;
 
@@ -111,5 +111,5 @@ fn as_json(report: &Report) -> Value {
             })
         })
         .collect();
-    json!({ "alpha": ALPHA, "sound": report.is_sound(), "engines": engines, "mutants": mutants })
+    json!({ "format": JSON_FORMAT, "alpha": ALPHA, "sound": report.is_sound(), "engines": engines, "mutants": mutants })
 }

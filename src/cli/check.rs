@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use super::failure::say;
-use super::{ConfigArgument, Failure};
+use super::{ConfigArgument, Failure, JSON_FORMAT};
 use crate::config::{self, Settings, Statement};
 use crate::engine::{Figure, Forecast, Registry, ShareFact};
 use crate::kafka;
@@ -126,6 +126,7 @@ fn as_json(settings: &Settings, forecast: &Forecast, spent_micro: u64) -> Value 
     let parameters: serde_json::Map<String, Value> =
         engine.parameters.into_iter().map(|(name, value)| (name, json!(value))).collect();
     json!({
+        "format": JSON_FORMAT,
         "config_sha256": settings.digest,
         "slots": settings.calendar.slots_nominal(),
         "stations": settings.stations.len(),

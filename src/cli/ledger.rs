@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use super::failure::say;
-use super::{ConfigArgument, Failure};
+use super::{ConfigArgument, Failure, JSON_FORMAT};
 use crate::config;
 use crate::engine::Registry;
 use crate::ledger::{Book, Entry, Journal, Tail};
@@ -50,7 +50,7 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         (true, true) => say(&as_json(&book, tail).to_string()),
         (true, false) => say_book(&book),
         (false, true) => {
-            say(&json!({ "whole": true, "records": book.n_records(), "torn_bytes": torn(tail) })
+            say(&json!({ "format": JSON_FORMAT, "whole": true, "records": book.n_records(), "torn_bytes": torn(tail) })
                 .to_string())
         }
         (false, false) => {
@@ -118,7 +118,7 @@ fn as_json(book: &Book, tail: Tail) -> Value {
         })
         .collect();
     json!({
-        "made": book.made(), "feed": book.feed(), "entries": entries,
+        "format": JSON_FORMAT, "made": book.made(), "feed": book.feed(), "entries": entries,
         "spent_micro": book.spent(), "torn_bytes": torn(tail),
     })
 }

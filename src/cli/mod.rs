@@ -51,6 +51,8 @@ use crate::engine::Registry;
 
 /// This build.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The form of every `--json` output; `src/CONTRACT.md` has the rules.
+const JSON_FORMAT: u32 = 1;
 /// The commit it was built from.
 pub(crate) const COMMIT: &str = env!("TAPVEIL_COMMIT");
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::failure::say;
 use super::progress::Progress;
-use super::{COMMIT, ConfigArgument, Failure, VERSION};
+use super::{COMMIT, ConfigArgument, Failure, JSON_FORMAT, VERSION};
 use crate::clock::SystemClock;
 use crate::config::{self, Settings};
 use crate::engine::Registry;
@@ -170,6 +170,7 @@ fn as_json(summary: &Summary, out: &Path) -> Value {
     let rejects: serde_json::Map<String, Value> =
         summary.counts.rejects().map(|(reason, n)| (reason.label().to_owned(), json!(n))).collect();
     json!({
+        "format": JSON_FORMAT,
         "windows": windows,
         "spent_micro": summary.spent,
         "operator_only": {

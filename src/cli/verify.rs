@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use super::Failure;
 use super::failure::say;
+use super::{Failure, JSON_FORMAT};
 use crate::publish::verify::{Report, verify};
 
 #[derive(clap::Args)]
@@ -66,5 +66,5 @@ fn as_json(report: &Report) -> serde_json::Value {
         .iter()
         .map(|problem| json!({ "file": problem.file, "what": problem.what }))
         .collect();
-    json!({ "sound": report.is_sound(), "releases": releases, "catalog": catalog, "notes": report.notes })
+    json!({ "format": JSON_FORMAT, "sound": report.is_sound(), "releases": releases, "catalog": catalog, "notes": report.notes })
 }

@@ -5,12 +5,17 @@ use serde_json::{Value, json};
 
 use super::Shown;
 use super::windows;
-use crate::publish::shelf;
+use crate::publish::catalog;
+use crate::publish::view::Flow;
+
+/// The form of every answer; `src/CONTRACT.md` has the rules.
+const FORMAT: u32 = 1;
 
 /// Which windows there are and how far each is. For the operator: it tells how far the feed is.
 pub(super) fn windows(shown: &Shown) -> Json<Value> {
     let known = shown.status.snapshot();
     Json(json!({
+        "format": FORMAT,
         "windows": windows::lines(&shown.facts, shown.facts.clock.now(), &known),
         "watermark": known.watermark.map(|at| at.to_string()),
     }))
@@ -18,29 +23,37 @@ pub(super) fn windows(shown: &Shown) -> Json<Value> {
 
 /// Every release of the directory.
 pub(super) fn releases(shown: &Shown) -> Json<Value> {
-    let found = shown.facts.release_dir.as_deref().map(shelf::list).unwrap_or_default();
-    let line = |one: &shelf::OnShelf| {
+    let found = shown.facts.release_dir.as_deref().map(catalog::list).unwrap_or_default();
+    let line = |one: &catalog::ReleaseSummary| {
         json!({
             "id": one.id, "name": one.name, "engine": one.engine,
-            "window": { "start": one.start, "end": one.end },
+            "window": { "start": one.start, "end": one.end }, "unreadable": one.unreadable,
         })
     };
-    Json(json!({ "releases": found.iter().map(line).collect::<Vec<_>>() }))
+    Json(json!({ "format": FORMAT, "releases": found.iter().map(line).collect::<Vec<_>>() }))
 }
 
 /// One release with its manifest.
-pub(super) fn release(opened: &shelf::Opened) -> Json<Value> {
-    let picture = &opened.picture;
-    let flow = |(from, to, count): &(String, String, u64)| json!({ "origin": from, "dest": to, "count": count });
+pub(super) fn release(opened: &catalog::Opened) -> Json<Value> {
+    let view = &opened.view;
+    let flow = |flow: &Flow| {
+        json!({
+            "origin": view.stops[flow.from].id, "dest": view.stops[flow.to].id, "count": flow.trips.value,
+            "low": flow.trips.range.map(|range| range.0), "high": flow.trips.range.map(|range| range.1),
+        })
+    };
+    let lengths: serde_json::Map<String, Value> =
+        view.lengths.iter().map(|(taps, cards)| (taps.to_string(), json!(cards.value))).collect();
     Json(json!({
+        "format": FORMAT,
         "title": opened.title,
         "is_sound": opened.problems.is_empty(),
         "problems": opened.problems,
         "files": opened.files.iter().map(|(name, bytes)| json!({ "name": name, "bytes": bytes })).collect::<Vec<_>>(),
-        "rows": picture.n_rows,
-        "trips": picture.n_trips,
-        "top_flows": picture.flows.iter().take(20).map(flow).collect::<Vec<_>>(),
-        "lengths": picture.lengths,
+        "rows": view.n_rows,
+        "trips": view.n_trips,
+        "top_flows": view.flows.iter().take(20).map(flow).collect::<Vec<_>>(),
+        "lengths": lengths,
         "manifest": opened.manifest,
     }))
 }
@@ -56,6 +69,7 @@ pub(super) fn budget(shown: &Shown) -> Json<Value> {
         })
     };
     Json(json!({
+        "format": FORMAT,
         "spent_micro": spent.micro(),
         "lifetime_micro": facts.lifetime.map(|cap| cap.micro()),
         "left_micro": facts.lifetime.map(|cap| cap.micro().saturating_sub(spent.micro())),

@@ -9,7 +9,6 @@
 mod access;
 mod api;
 mod pages;
-mod plots;
 mod release_page;
 mod windows;
 
@@ -32,7 +31,7 @@ use jiff::SignedDuration;
 use crate::clock::Clock;
 use crate::metrics::{Health, Metrics, Status};
 use crate::model::{Calendar, MicroEpsilon, WindowId};
-use crate::publish::shelf;
+use crate::publish::catalog;
 
 /// Pages of releases that are kept ready.
 const PAGES_KEPT: usize = 32;
@@ -119,18 +118,18 @@ type Fingerprint = Vec<(u64, SystemTime)>;
 
 /// Releases that were opened before, by name. One that was touched since is opened again, and so checked again.
 #[derive(Default)]
-pub struct Opened(Mutex<BTreeMap<String, (Fingerprint, Arc<shelf::Opened>)>>);
+pub struct Opened(Mutex<BTreeMap<String, (Fingerprint, Arc<catalog::Opened>)>>);
 
 impl Opened {
-    fn open(&self, dir: &std::path::Path, name: &str) -> Option<Arc<shelf::Opened>> {
-        let print = shelf::fingerprint(dir, name)?;
+    fn open(&self, dir: &std::path::Path, name: &str) -> Option<Arc<catalog::Opened>> {
+        let print = catalog::fingerprint(dir, name)?;
         let kept = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((before, opened)) = kept().get(name)
             && *before == print
         {
             return Some(opened.clone());
         }
-        let opened = Arc::new(shelf::open(dir, name)?);
+        let opened = Arc::new(catalog::open(dir, name)?);
         let mut kept = kept();
         while kept.len() >= PAGES_KEPT {
             kept.pop_first();
@@ -198,7 +197,7 @@ async fn style() -> impl IntoResponse {
 }
 
 /// Opens a release away from the thread that answers: a large one takes a moment.
-async fn opened(shown: Arc<Shown>, name: String) -> Option<Arc<shelf::Opened>> {
+async fn opened(shown: Arc<Shown>, name: String) -> Option<Arc<catalog::Opened>> {
     tokio::task::spawn_blocking(move || {
         let dir = shown.facts.release_dir.as_deref()?;
         shown.opened.open(dir, &name)
@@ -235,7 +234,7 @@ async fn file(State(shown): Shared, Path((name, file)): Path<(String, String)>) 
     let reader = shown.clone();
     let wanted = file.clone();
     let bytes = tokio::task::spawn_blocking(move || {
-        shelf::file(reader.facts.release_dir.as_deref()?, &name, &wanted)
+        catalog::file(reader.facts.release_dir.as_deref()?, &name, &wanted)
     });
     let Ok(Some(bytes)) = bytes.await else { return not_found() };
     let kind = match file.rsplit('.').next() {

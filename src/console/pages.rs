@@ -6,7 +6,7 @@ use super::windows::{self, Line};
 use super::{Facts, Shown};
 use crate::metrics::Snapshot;
 use crate::model::MicroEpsilon;
-use crate::publish::shelf;
+use crate::publish::catalog;
 
 /// Releases on the first page.
 const LATEST: usize = 5;
@@ -60,7 +60,7 @@ pub(super) fn overview(shown: &Shown) -> Markup {
         (false, true) => "ready",
     };
     let known = shown.status.snapshot();
-    let found = facts.release_dir.as_deref().map(shelf::list).unwrap_or_default();
+    let found = facts.release_dir.as_deref().map(catalog::list).unwrap_or_default();
     framed(
         facts,
         &facts.title,
@@ -125,11 +125,11 @@ fn window_row(line: &Line) -> Markup {
 }
 
 pub(super) fn releases(shown: &Shown) -> Markup {
-    let found = shown.facts.release_dir.as_deref().map(shelf::list).unwrap_or_default();
+    let found = shown.facts.release_dir.as_deref().map(catalog::list).unwrap_or_default();
     framed(&shown.facts, "Releases", &release_table(&shown.facts, &found))
 }
 
-fn release_table(facts: &Facts, found: &[shelf::OnShelf]) -> Markup {
+fn release_table(facts: &Facts, found: &[catalog::ReleaseSummary]) -> Markup {
     html! {
         @if facts.release_dir.is_none() {
             p { "Releases go to the topic only. Set " code { "release.dir" } " to see them here, too." }
@@ -139,7 +139,10 @@ fn release_table(facts: &Facts, found: &[shelf::OnShelf]) -> Markup {
             thead { tr { th { "Window" } th { "To" } th { "Engine" } th { "Release" } } }
             tbody { @for one in found { tr {
                 td { (one.start) } td { (one.end) } td { (one.engine) }
-                td { a href=(format!("/releases/{}", one.name)) { (one.id) } }
+                td {
+                    @if let Some(why) = &one.unreadable { (one.name) ": " (why) }
+                    @else { a href=(format!("/releases/{}", one.name)) { (one.id) } }
+                }
             } } }
         } } }
     }

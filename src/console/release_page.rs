@@ -3,11 +3,10 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
+use super::Shown;
 use super::pages::framed;
-use super::{Shown, plots};
-use crate::publish::shelf::Opened;
-
-const FLOWS: usize = 15;
+use crate::publish::catalog::Opened;
+use crate::publish::report;
 
 pub(super) fn page(shown: &Shown, name: &str, opened: &Opened) -> Markup {
     let privacy = &opened.manifest["privacy"];
@@ -29,28 +28,12 @@ pub(super) fn page(shown: &Shown, name: &str, opened: &Opened) -> Markup {
 }
 
 fn content(name: &str, opened: &Opened, privacy: &Value) -> Markup {
-    let picture = &opened.picture;
+    let view = &opened.view;
     html! {
         h2 { "What it promises" }
-        p { (in_words(&privacy["guarantee"])) }
-        (members(&privacy["guarantee"]))
-        h2 { "What it shows" }
-        p { (picture.n_rows) " paths that stand for " (picture.n_trips) " passengers, counted from the release." }
-        @if picture.n_rows == 0 {
-            p { "No path was strong enough to be shown under this guarantee." }
-        } @else {
-            h2 { "Stations by time of day" }
-            div.wide { (plots::heat_map(picture)) }
-            h2 { "Strongest flows" }
-            div.wide { table {
-                thead { tr { th { "From" } th { "To" } th.n { "Passengers" } } }
-                tbody { @for (from, to, count) in picture.flows.iter().take(FLOWS) {
-                    tr { td { (from) } td { (to) } td.n { (count) } }
-                } }
-            } }
-            h2 { "Stations per path" }
-            div.wide { (plots::lengths(picture)) }
-        }
+        p { (opened.guarantee) }
+        p { (view.n_rows) " paths that stand for " (view.n_trips) " passengers, counted from the release." }
+        (report::sections(view))
         h2 { "Files" }
         table {
             thead { tr { th { "File" } th.n { "Bytes" } } }
@@ -61,26 +44,12 @@ fn content(name: &str, opened: &Opened, privacy: &Value) -> Markup {
         h2 { "Engine" }
         p { (text(&privacy["engine"]["name"])) ", revision " (text(&privacy["engine"]["version"])) }
         (members(&privacy["engine"]["parameters"]))
+        h2 { "The guarantee, member by member" }
+        (members(&privacy["guarantee"]))
         details {
             summary { "The whole manifest" }
             pre { (serde_json::to_string_pretty(&opened.manifest).unwrap_or_default()) }
         }
-    }
-}
-
-/// The guarantee in a sentence.
-fn in_words(guarantee: &Value) -> String {
-    let model = text(&guarantee["model"]);
-    match guarantee["epsilon_micro"].as_u64() {
-        Some(micro) => format!(
-            "Differential privacy: whether any one passenger's card was in the data or not, nothing in this release is more than \
-             e^{} times as likely. Holds against everybody without the secret.",
-            crate::model::MicroEpsilon::new(micro)
-        ),
-        None if model == "none" => "None: this release protects nobody.".to_owned(),
-        None => format!(
-            "{model}: a promise about what can be read off this release alone. It is not differential privacy."
-        ),
     }
 }
 

@@ -4,14 +4,15 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use super::manifest::{FILES, MANIFEST};
+use super::contents::PATHS_CSV;
+use super::manifest::MANIFEST;
 use super::topic::Rebuilt;
 use super::{Error, disk};
 
 /// Writes datapackage.json and paths.csv below `out`, both or neither; the same release again changes nothing.
 pub fn write_rebuilt(out: &Path, release: &Rebuilt) -> Result<PathBuf, Error> {
     let place = out.join(&release.window);
-    let files = [(MANIFEST, &release.manifest), (FILES[0], &release.paths_csv)];
+    let files = [(MANIFEST, &release.manifest), (PATHS_CSV, &release.paths_csv)];
     if place.exists() {
         let is_same = |(name, bytes): &(&str, &Vec<u8>)| {
             fs::read(place.join(name)).is_ok_and(|there| there == **bytes)

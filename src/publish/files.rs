@@ -9,8 +9,9 @@ use crate::model::Window;
 use crate::protocol::OutRecord;
 
 use super::catalog::{CATALOG, CATALOG_MOST_BYTES, Catalog};
+use super::contents::NAMES;
 use super::disk::{self, Open, Written};
-use super::manifest::{FILES, MANIFEST, MANIFEST_MOST_BYTES, Package};
+use super::manifest::{MANIFEST, MANIFEST_MOST_BYTES, Manifest};
 use super::rendered::Rendered;
 use super::{Error, Sink};
 
@@ -44,13 +45,15 @@ impl Files {
         }
         let manifest = disk::read(&place.join(MANIFEST), MANIFEST_MOST_BYTES)
             .map_err(|error| foreign(format!("holds no release ({MANIFEST}: {error})")))?;
-        let package = Package::parse(&manifest)
-            .map_err(|error| foreign(format!("holds no release ({MANIFEST}: {error})")))?;
-        match package.privacy.release_id == id.as_str() {
+        let found = Manifest::read(&manifest).map_err(|error| {
+            foreign(format!("holds no release of this format ({MANIFEST} {error})"))
+        })?;
+        let found = found.package.privacy.release_id;
+        match found == id.as_str() {
             true => Ok(Occupant::SameRelease { manifest }),
             false => Err(Error::Occupied {
                 path: place.display().to_string(),
-                found: package.privacy.release_id,
+                found,
                 wanted: id.as_str().to_owned(),
             }),
         }
@@ -58,8 +61,8 @@ impl Files {
 
     /// Writes all files into `dir`, durably.
     fn write_all(&self, rendered: &Rendered, dir: &Path) -> Result<(), Error> {
-        for (name, file) in FILES.iter().zip(&rendered.files) {
-            self.file(dir, name, &file.bytes)?;
+        for file in &rendered.files {
+            self.file(dir, file.name, &file.bytes)?;
         }
         self.file(dir, MANIFEST, &rendered.manifest)?;
         disk::sync_dir(dir).map_err(Error::io("write", dir))
@@ -141,8 +144,8 @@ enum Occupant {
 
 /// Whether a directory's files hold what was written.
 fn holds(place: &Path, rendered: &Rendered) -> bool {
-    FILES.iter().zip(&rendered.files).all(|(name, file)| {
-        disk::measure(&place.join(name), file.written.bytes)
+    rendered.files.iter().all(|file| {
+        disk::measure(&place.join(file.name), file.written.bytes)
             .is_ok_and(|there| there == file.written)
     })
 }
@@ -151,7 +154,7 @@ fn holds(place: &Path, rendered: &Rendered) -> bool {
 fn refuse_strangers(place: &Path) -> Result<(), Error> {
     for entry in place.read_dir().map_err(Error::io("list", place))? {
         let name = entry.map_err(Error::io("list", place))?.file_name();
-        if name != MANIFEST && !FILES.iter().any(|&ours| name == ours) {
+        if name != MANIFEST && !NAMES.iter().any(|&ours| name == ours) {
             return Err(Error::Foreign {
                 path: place.join(name).display().to_string(),
                 what: "is no part of the release that must be replaced".to_owned(),

@@ -6,21 +6,23 @@
 //! Refuses: another release under the same name, rows that break what every release keeps to.
 //! Why: a half-written or twice-written release cannot be called back.
 
-mod catalog;
+pub mod catalog;
+mod contents;
 mod disk;
 mod exported;
 mod files;
 mod manifest;
-mod members;
 mod package;
 mod parquet;
 mod paths;
 mod recipient;
 mod rendered;
-pub mod shelf;
-mod words;
+pub mod report;
+mod tables;
 pub mod topic;
 pub mod verify;
+pub mod view;
+mod words;
 
 pub use exported::write_rebuilt;
 pub use files::Files;

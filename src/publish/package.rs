@@ -4,18 +4,15 @@ use jiff::SignedDuration;
 
 use crate::engine::Release;
 
-use super::disk::Written;
+use super::contents::{Content, TableFacts};
 use super::manifest::{
-    Budget, Code, Contributor, EngineEntry, FILES, Field, FileEntry, ForeignKey, Licence, Package,
-    Privacy, Reference, Resource, Schema, Threshold, WindowFacts,
+    Budget, Code, Contributor, EngineEntry, FORMAT, FileEntry, GuaranteeEntry, Licence, Package,
+    Privacy, Resource, Threshold, Universe, WindowFacts, members,
 };
-use super::members::Members;
 use super::{Settings, words};
 
-/// The manifest of a release whose other files were written so, in the order of [`FILES`].
-pub(super) fn package(release: &Release, settings: &Settings, written: &[Written; 5]) -> Package {
-    let (paths, table, od, locations) = (&written[0], &written[1], &written[2], &written[3]);
-    let count = ["count", "integer", words::count(release)];
+/// The manifest of a release with these files.
+pub(super) fn package(release: &Release, settings: &Settings, files: &[Content]) -> Package {
     let mut package = Package {
         profile: "data-package".to_owned(),
         name: release.id().as_str().to_lowercase(),
@@ -25,32 +22,32 @@ pub(super) fn package(release: &Release, settings: &Settings, written: &[Written
              privacy and, in words, in README.md.",
             release.window().start_label(),
             release.window().end_label(),
-            words::counts(release),
+            release.guarantee().counts(),
         ),
         licenses: licences(&settings.licence),
         contributors: contributors(&settings.contact),
-        resources: vec![
-            paths_csv(paths, count),
-            paths_parquet(table, count),
-            od_csv(od),
-            locations_csv(locations),
-        ],
-        privacy: privacy(release, settings, written),
+        resources: files
+            .iter()
+            .filter_map(|file| Some(resource(file, file.table.as_ref()?)))
+            .collect(),
+        privacy: privacy(release, settings, files),
     };
     package.privacy.manifest_sha256 = package.digest();
     package
 }
 
-fn privacy(release: &Release, settings: &Settings, written: &[Written; 5]) -> Privacy {
+fn privacy(release: &Release, settings: &Settings, files: &[Content]) -> Privacy {
     let window = release.window();
     let engine = release.engine();
     let budget = &settings.budget;
-    let entry = |(name, file): (&&str, &Written)| FileEntry {
-        name: (*name).to_owned(),
-        sha256: file.sha256.to_string(),
-        bytes: file.bytes,
+    let entry = |file: &Content| FileEntry {
+        name: file.name.to_owned(),
+        sha256: file.written.sha256.to_string(),
+        bytes: file.written.bytes,
     };
+    let parameter = |(name, value): &(String, String)| (name.clone(), value.as_str().into());
     Privacy {
+        format: FORMAT,
         release_id: release.id().as_str().to_owned(),
         feed: settings.feed.clone(),
         window: WindowFacts {
@@ -61,15 +58,18 @@ fn privacy(release: &Release, settings: &Settings, written: &[Written; 5]) -> Pr
         },
         windows_protected: settings.windows_protected,
         windows_note: words::windows_note(settings).to_owned(),
-        input: release.input().into(),
+        input: release.input(),
         engine: EngineEntry {
             name: engine.name.to_owned(),
             version: engine.version,
-            parameters: Members::of_texts(&engine.parameters),
+            parameters: engine.parameters.iter().map(parameter).collect(),
         },
-        guarantee: Members::of(release.guarantee())
-            .with("relative_to", settings.closing.as_str())
-            .with("not_protected", words::not_protected(release, settings)),
+        guarantee: GuaranteeEntry {
+            promise: release.guarantee().clone(),
+            statement: release.guarantee().in_words(),
+            relative_to: settings.closing.clone(),
+            not_protected: words::not_protected(release, settings),
+        },
         budget: Budget {
             spent_micro: release.cost().epsilon().micro(),
             horizon: budget.horizon_windows,
@@ -77,18 +77,22 @@ fn privacy(release: &Release, settings: &Settings, written: &[Written; 5]) -> Pr
             lifetime: budget.lifetime_cap.map(|cap| cap.micro()),
             rule: budget.rule.clone(),
         },
-        shares: release.shares().iter().map(Members::of).collect(),
+        shares: release.shares().iter().map(members).collect(),
         thresholds: release
             .shares()
             .iter()
             .map(|share| Threshold { class: share.class.clone(), threshold: share.threshold })
             .collect(),
-        universe: Members::of(release.universe()),
+        universe: Universe {
+            stations_sha256: release.universe().stations_sha256.to_string(),
+            taxonomy_sha256: release.universe().taxonomy_sha256.to_string(),
+            slots: release.universe().slots,
+        },
         post_processing: release.post_processing().to_vec(),
-        expected_error: release.expected_error().map(Members::of).unwrap_or_default(),
+        expected_error: release.expected_error().map(members).unwrap_or_default(),
         code: Code { version: settings.version.to_owned(), commit: settings.commit.to_owned() },
         config_sha256: release.configuration().to_string(),
-        files: FILES.iter().zip(written).map(entry).collect(),
+        files: files.iter().map(entry).collect(),
         manifest_sha256: String::new(),
     }
 }
@@ -115,84 +119,18 @@ fn contributors(contact: &str) -> Vec<Contributor> {
     }
 }
 
-fn paths_csv(file: &Written, count: [&str; 3]) -> Resource {
-    let path = "station@slot>station@slot, in order; a slot is its beginning with the offset from UTC; \
-                without @slot where times were left out";
-    let fields = schema(&[count, ["path", "string", path]], &["path"]);
-    csv_resource("paths", "Paths with counts, ordered by path", file, fields)
-}
-
-fn paths_parquet(file: &Written, count: [&str; 3]) -> Resource {
-    let fields = [
-        count,
-        ["stations", "array", "Station ids, in order"],
-        ["slots", "array", "Beginnings of slots, UTC, in milliseconds; null without times"],
-    ];
-    Resource {
-        profile: "data-resource".to_owned(),
-        name: "paths-parquet".to_owned(),
-        path: "paths.parquet".to_owned(),
-        description: "The rows of paths.csv with lists and times".to_owned(),
-        format: "parquet".to_owned(),
-        mediatype: "application/vnd.apache.parquet".to_owned(),
-        encoding: None,
-        bytes: file.bytes,
-        hash: format!("sha256:{}", file.sha256),
-        schema: schema(&fields, &[]),
-    }
-}
-
-fn od_csv(file: &Written) -> Resource {
-    let fields = [
-        ["origin", "string", "First station of the paths"],
-        ["dest", "string", "Last station of the paths"],
-        ["count", "integer", "Sum of the counts of paths with at least two stations"],
-    ];
-    let mut schema = schema(&fields, &["origin", "dest"]);
-    schema.foreign_keys = ["origin", "dest"]
-        .map(|field| ForeignKey {
-            fields: field.to_owned(),
-            reference: Reference { resource: "locations".to_owned(), fields: "id".to_owned() },
-        })
-        .to_vec();
-    csv_resource("od", "Flows from first to last station", file, schema)
-}
-
-fn locations_csv(file: &Written) -> Resource {
-    let fields = [
-        ["id", "string", "Station id"],
-        ["name", "string", "Name, if the agency gives one"],
-        ["lat", "number", "Latitude in degrees"],
-        ["lon", "number", "Longitude in degrees"],
-    ];
-    let about = "Every station of the feed, whether a path visits it or not";
-    csv_resource("locations", about, file, schema(&fields, &["id"]))
-}
-
-fn csv_resource(name: &str, about: &str, file: &Written, schema: Schema) -> Resource {
+/// A table of the data package. Files that are no tables stand in `privacy.files` alone.
+fn resource(file: &Content, table: &TableFacts) -> Resource {
     Resource {
         profile: "tabular-data-resource".to_owned(),
-        name: name.to_owned(),
-        path: format!("{name}.csv"),
-        description: about.to_owned(),
+        name: file.name.trim_end_matches(".csv").to_owned(),
+        path: file.name.to_owned(),
+        description: table.about.to_owned(),
         format: "csv".to_owned(),
         mediatype: "text/csv".to_owned(),
         encoding: Some("utf-8".to_owned()),
-        bytes: file.bytes,
-        hash: format!("sha256:{}", file.sha256),
-        schema,
-    }
-}
-
-fn schema(fields: &[[&str; 3]], key: &[&str]) -> Schema {
-    let field = |[name, r#type, about]: &[&str; 3]| Field {
-        name: (*name).to_owned(),
-        r#type: (*r#type).to_owned(),
-        description: (*about).to_owned(),
-    };
-    Schema {
-        fields: fields.iter().map(field).collect(),
-        primary_key: key.iter().map(|&name| name.to_owned()).collect(),
-        foreign_keys: Vec::new(),
+        bytes: file.written.bytes,
+        hash: format!("sha256:{}", file.written.sha256),
+        schema: Some(table.schema.clone()),
     }
 }

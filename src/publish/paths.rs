@@ -1,11 +1,10 @@
-//! Rows as text: the order of paths.csv, its lines, and the flows of od.csv.
+//! Rows as text: the order of paths.csv and its lines.
 //!
 //! Rows are ordered by the bytes of their written path. No path is written to find that order: every
 //! piece of a path gets its rank among all pieces once, together with the sign that follows it (`station@`,
 //! `slot>`, or the end). Two such pieces differ before either is over, unless a path ends there, and a
 //! path that ends comes first: so comparing ranks compares bytes.
 
-use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -113,17 +112,6 @@ impl<'a> Paths<'a> {
             }
         }
     }
-
-    /// Flows from the first station of a path to its last, for paths that go somewhere.
-    pub(super) fn flows(&self) -> Flows {
-        let mut flows = Flows::default();
-        for row in self.release.rows() {
-            if let [first, .., last] = row.path[..] {
-                flows.add(first.station.0, last.station.0, row.count);
-            }
-        }
-        flows
-    }
 }
 
 fn labels_of(rows: &[Row], window: &Window) -> Vec<String> {
@@ -188,31 +176,6 @@ fn ranked<'a>(pieces: impl Iterator<Item = &'a str>, signs: [Option<char>; 2]) -
         ranks[piece / 2][piece % 2] = rank;
     }
     ranks
-}
-
-/// Counts from station to station. Their places in the list order them by id.
-#[derive(Default)]
-pub(super) struct Flows(HashMap<(u32, u32), u128>);
-
-impl Flows {
-    /// Adds passengers; 128 bits hold any sum of 64-bit counts.
-    pub(super) fn add(&mut self, origin: u32, dest: u32, count: u64) {
-        *self.0.entry((origin, dest)).or_default() += u128::from(count);
-    }
-
-    /// Writes od.csv.
-    pub(super) fn write_csv<'a>(
-        self,
-        out: &mut impl Write,
-        id: impl Fn(u32) -> &'a str,
-    ) -> io::Result<()> {
-        let mut csv = csv_into(out);
-        csv.write_record(["origin", "dest", "count"])?;
-        for ((origin, dest), count) in self.0.into_iter().collect::<BTreeMap<_, _>>() {
-            csv.write_record([id(origin), id(dest), &count.to_string()])?;
-        }
-        csv.flush()
-    }
 }
 
 /// Writes locations.csv: every station of the list, by id, whether a path visits it or not.

@@ -1,27 +1,20 @@
 //! README.md: what a recipient must know, in words. From the release's public facts and the settings only.
 
-use crate::engine::{ExpectedError, Release};
+use crate::engine::Release;
 use crate::model::PathKind;
 
 use super::Settings;
-use super::words::{in_words, not_protected, title, windows_note};
+use super::contents::{
+    FLOWS_GEOJSON, LOCATIONS_CSV, LOCATIONS_GEOJSON, PATHS_CSV, PATHS_PARQUET, REPORT,
+};
+use super::tables::{LENGTHS_CSV, OD_CSV, STATIONS_CSV};
+use super::words::{not_protected, title, windows_note};
 
-/// The text.
-pub(super) fn readme(release: &Release, settings: &Settings) -> String {
-    let window = release.window();
-    let (path_form, slots_form) = match release.input() {
-        PathKind::Timed => {
-            ("a path is `station@slot>station@slot`, a slot is written as its beginning", "")
-        }
-        PathKind::Untimed => {
-            ("a path is `station>station`, without times", "; null: no times here")
-        }
-    };
-    let sentences = not_protected(release, settings);
-    let (counts, about) = match release.cost().is_differential() {
-        true => ("noisy counts", "about `count`"),
-        false => ("exact counts of what suppression left", "`count`"),
-    };
+/// The text, for a release with these files.
+pub(super) fn readme(release: &Release, settings: &Settings, names: &[&str]) -> String {
+    let (window, reading) = (release.window(), release.reading());
+    let files =
+        names.iter().map(|name| format!("| `{name}` | {} |\n", about(name, release.input())));
     format!(
         include_str!("recipient.md"),
         title = title(settings),
@@ -30,29 +23,50 @@ pub(super) fn readme(release: &Release, settings: &Settings) -> String {
         zone = window.zone_name(),
         id = release.id().as_str(),
         feed = settings.feed,
+        counts = release.guarantee().counts(),
+        row = reading.row,
         terms = terms(settings),
-        guarantee = in_words(release.guarantee()),
+        guarantee = release.guarantee().in_words(),
         closing = settings.closing,
-        not_protected = sentences.iter().map(|s| format!("- {s}\n")).collect::<String>().trim_end(),
+        not_protected = listed(&not_protected(release, settings)).trim_end(),
         windows_note = windows_note(settings),
-        path_form = path_form,
-        slots_form = slots_form,
-        counts = counts,
-        about = about,
-        conclusions = conclusions(release),
+        files = files.collect::<String>(),
+        error = reading.error,
+        cautions = listed(&reading.cautions),
     )
 }
 
-/// What not to conclude, one sentence a line.
-fn conclusions(release: &Release) -> String {
-    match release.expected_error() {
-        Some(error) => format!(
-            include_str!("recipient_noisy.md"),
-            deviation =
-                format_args!("{:.1}", error.get(ExpectedError::DEVIATION).unwrap_or_default()),
-            likely = error.get(ExpectedError::LIKELY_KEPT).unwrap_or_default(),
-        ),
-        None => include_str!("recipient_suppressed.md").to_owned(),
+fn listed(sentences: &[String]) -> String {
+    sentences.iter().map(|sentence| format!("- {sentence}\n")).collect()
+}
+
+/// What is in a file.
+fn about(name: &str, input: PathKind) -> &'static str {
+    match (name, input) {
+        (PATHS_CSV, PathKind::Timed) => {
+            "`count,path`; a path is `station@slot>station@slot`, a slot is written as its beginning"
+        }
+        (PATHS_CSV, PathKind::Untimed) => {
+            "`count,path`; a path is `station>station`, without times"
+        }
+        (PATHS_PARQUET, PathKind::Timed) => {
+            "the same rows: `count`, `stations` (list), `slots` (list of times in UTC)"
+        }
+        (PATHS_PARQUET, PathKind::Untimed) => {
+            "the same rows: `count`, `stations` (list), `slots` (null: no times here)"
+        }
+        (STATIONS_CSV, _) => {
+            "`station,slot,taps,low,high`: cards at a station in a slot, with a 95 % interval"
+        }
+        (OD_CSV, _) => {
+            "`origin,dest,period,trips,low,high`: trips that begin in a period of the day, with a 95 % interval"
+        }
+        (LENGTHS_CSV, _) => "`taps,cards,low,high`: cards by number of taps, with a 95 % interval",
+        (LOCATIONS_CSV, _) => "`id,name,lat,lon` of every station",
+        (LOCATIONS_GEOJSON, _) => "the stations for map tools",
+        (FLOWS_GEOJSON, _) => "trips from station to station over the whole window, for map tools",
+        (REPORT, _) => "one page with a map, a heat map and tables; opens in a browser",
+        _ => unreachable!("every name of a file is explained"),
     }
 }
 

@@ -1,35 +1,31 @@
 //! A release as the bytes that leave: every file once, whoever publishes it.
 
-use std::io::{self, Write};
-
 use crate::engine::{Release, ReleaseId};
 use crate::model::Digest;
 use crate::protocol::Render;
 
-use super::disk::{Hashed, Written};
+use super::contents::{Content, PATHS_CSV, contents};
 use super::package::package;
-use super::paths::{self, Paths};
-use super::{Error, Settings, parquet, recipient};
+use super::{Error, Settings};
 
-/// The files of a release beside its manifest, in their fixed order, and the manifest.
+/// The files of a release, and its manifest.
 pub struct Rendered {
     pub(super) id: ReleaseId,
     /// The window's name: the directory it goes into.
     pub(super) name: String,
-    pub(super) files: [File; 5],
+    pub(super) files: Vec<Content>,
     pub(super) manifest: Vec<u8>,
-}
-
-/// The bytes of one file.
-pub(super) struct File {
-    pub(super) bytes: Vec<u8>,
-    pub(super) written: Written,
 }
 
 impl Rendered {
     /// The digest of the rows: the SHA-256 of paths.csv.
     pub fn digest(&self) -> Digest {
-        self.files[0].written.sha256
+        self.paths_csv().written.sha256
+    }
+
+    pub(super) fn paths_csv(&self) -> &Content {
+        let found = self.files.iter().find(|file| file.name == PATHS_CSV);
+        found.expect("every release has its rows")
     }
 }
 
@@ -50,30 +46,7 @@ impl Render for Renderer {
 
 /// Renders a release. Refuses rows that no release may have.
 pub fn render(release: &Release, settings: &Settings) -> Result<Rendered, Error> {
-    paths::check(release, &settings.stations)?;
-    let paths = Paths::new(release, &settings.stations);
-    let stations = paths.stations();
-    // The rows as text and the rows as columns take about the same time.
-    let (rows, table) = rayon::join(
-        || file(|out| paths.write_csv(out)),
-        || file(|out| parquet::write(&paths, out)),
-    );
-    let by_id: Vec<&str> = stations.iter().map(|station| station.id.as_str()).collect();
-    let flows = file(|out| paths.flows().write_csv(out, |ix| by_id[ix as usize]));
-    let locations = file(|out| {
-        let fields = stations.iter().map(|at| [&at.id, &at.name, &at.lat, &at.lon]);
-        paths::write_locations(out, fields)
-    });
-    let readme = file(|out| out.write_all(recipient::readme(release, settings).as_bytes()));
-    let files = [rows, table, flows, locations, readme];
-    let manifest =
-        package(release, settings, &files.each_ref().map(|one| one.written.clone())).text();
+    let files = contents(release, settings)?;
+    let manifest = package(release, settings, &files).text();
     Ok(Rendered { id: release.id().clone(), name: release.window().name(), files, manifest })
-}
-
-fn file(fill: impl FnOnce(&mut Hashed<Vec<u8>>) -> io::Result<()>) -> File {
-    let mut hashed = Hashed::new(Vec::new());
-    fill(&mut hashed).expect("memory is always writable");
-    let (written, bytes) = hashed.finish();
-    File { bytes, written }
 }

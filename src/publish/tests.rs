@@ -6,10 +6,10 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use proptest::prelude::*;
 
-use crate::engine::{Release, Row, fixture};
+use crate::engine::{Interval, LegCount, LengthCount, Release, Row, StationCount, Tables, fixture};
 use crate::model::{Calendar, Digest, Doublet, PathKind, Station, StationIx, Window};
 
-use super::manifest::Package;
+use super::manifest::Manifest;
 use super::verify::verify;
 use super::*;
 
@@ -105,6 +105,37 @@ pub(super) fn release() -> Release {
     fixture::release(&window(), &stations, Digest::of(b"config"), PathKind::Timed, rows())
 }
 
+/// A release with every table.
+pub(super) fn measured() -> Release {
+    let around = |value: u64| Interval { value, low: value.saturating_sub(2), high: value + 3 };
+    let station =
+        |(station, slot, n)| StationCount { station: StationIx(station), slot, taps: around(n) };
+    let leg = |(origin, dest, period, n)| LegCount {
+        origin: StationIx(origin),
+        dest: StationIx(dest),
+        period,
+        trips: around(n),
+    };
+    let tables = Tables {
+        stations: [(0, 3, 15), (0, 5, 2), (1, 4, 0), (4, 23, 1)].map(station).to_vec(),
+        od: [(0, 1, 0, 3), (0, 1, 6, 2), (3, 4, 0, 7)].map(leg).to_vec(),
+        lengths: vec![
+            LengthCount { taps: 1, cards: around(12) },
+            LengthCount { taps: 2, cards: around(10) },
+        ],
+    };
+    let stations = stations();
+    let configuration = Digest::of(b"config");
+    fixture::release_with(
+        &window(),
+        &stations,
+        configuration,
+        PathKind::Timed,
+        rows(),
+        Some(tables),
+    )
+}
+
 pub(super) fn sequences() -> Release {
     let rows = vec![row(4, &[(0, 0), (1, 0)]), row(9, &[(0, 0)]), row(5, &[(1, 0)])];
     fixture::release(&window(), &stations(), Digest::of(b"config"), PathKind::Untimed, rows)
@@ -152,12 +183,37 @@ fn a_release_lies_on_disk_as_documented() {
          1,\"s,2@2015-11-09T04:00-06:00>s1@2015-11-09T04:00-06:00>s1!@2015-11-10T03:00-06:00\"\n\
          7,s1@2015-11-09T07:00-06:00>s1!@2015-11-09T08:00-06:00\n"
     );
-    assert_eq!(
-        text("od.csv"),
-        "origin,dest,count\nZócalo,\"s\"\"3\"\"\",5\n\"s,2\",s1!,1\ns1,s1!,7\n"
-    );
+    assert!(!dir.join("od.csv").exists(), "an engine that measures no trips writes none");
     assert!(text("locations.csv").starts_with("id,name,lat,lon\nZócalo,\"The \"\"Zócalo"));
     assert!(text("README.md").contains("ε = 1") && text("README.md").contains("CC BY 4.0"));
+}
+
+#[test]
+fn measured_tables_lie_beside_the_paths_and_in_the_report() {
+    let (out, dir) = published(&measured());
+    let text = |name: &str| fs::read_to_string(dir.join(name)).unwrap();
+    assert_eq!(
+        text("stations.csv"),
+        "station,slot,taps,low,high\nZócalo,2015-11-09T07:00-06:00,15,13,18\nZócalo,2015-11-09T09:00-06:00,2,0,5\n\
+         \"s\"\"3\"\"\",2015-11-09T08:00-06:00,0,0,3\ns1!,2015-11-10T03:00-06:00,1,0,4\n"
+    );
+    assert!(text("od.csv").starts_with(
+        "origin,dest,period,trips,low,high\nZócalo,\"s\"\"3\"\"\",2015-11-09T04:00-06:00,3,1,6\n"
+    ));
+    assert_eq!(text("lengths.csv"), "taps,cards,low,high\n1,12,10,15\n2,10,8,13\n");
+    let flows: serde_json::Value = serde_json::from_str(&text("flows.geojson")).unwrap();
+    assert_eq!(flows["features"].as_array().unwrap().len(), 2, "periods are added up");
+    assert_eq!(flows["features"][0]["properties"]["trips"], 7, "the strongest flow comes first");
+    let report = text("report.html");
+    assert!(report.contains("The &quot;s1&quot;, main") && report.contains("about 22"), "{report}");
+    assert!(!report.contains("<script") && !report.contains("http"), "self-contained: {report}");
+    assert!(verify(out.path()).unwrap().is_sound());
+    let listed =
+        fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let strangers: Vec<String> = listed
+        .filter(|name| name != "datapackage.json" && !contents::NAMES.contains(&name.as_str()))
+        .collect();
+    assert!(strangers.is_empty(), "every file is known by name: {strangers:?}");
 }
 
 #[test]
@@ -176,7 +232,7 @@ fn the_same_release_and_settings_give_the_same_bytes() {
     let (one, _) = published(&release());
     let (two, _) = published(&release());
     assert_eq!(relative(one.path()), relative(two.path()));
-    assert_eq!(relative(one.path()).len(), 7);
+    assert_eq!(relative(one.path()).len(), 8);
 }
 
 #[test]
@@ -211,7 +267,8 @@ fn nothing_in_the_manifest_follows_the_data_but_the_files_digests() {
             fixture::release(&window(), &stations(), Digest::of(b"c"), PathKind::Timed, rows);
         let (_out, dir) = published(&release);
         let readme = fs::read(dir.join("README.md")).unwrap();
-        let mut package = Package::parse(&fs::read(dir.join("datapackage.json")).unwrap()).unwrap();
+        let text = fs::read(dir.join("datapackage.json")).unwrap();
+        let mut package = Manifest::read(&text).unwrap().package;
         let entries = package.privacy.files.iter_mut();
         entries.for_each(|file| (file.sha256, file.bytes) = (String::new(), 0));
         let resources = package.resources.iter_mut();

@@ -10,8 +10,9 @@ use crate::engine::ReleaseId;
 use crate::model::{Digest, Window};
 use crate::protocol::{OutRecord, Topic};
 
+use super::contents::PATHS_CSV;
 use super::disk::digest_of;
-use super::manifest::{FILES, Package};
+use super::manifest::Manifest;
 use super::paths::csv_into;
 use super::rendered::Rendered;
 use super::{Error, Sink};
@@ -58,7 +59,6 @@ pub struct TopicRecord {
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Line<'a> {
     count: u64,
     #[serde(borrow)]
@@ -66,7 +66,6 @@ struct Line<'a> {
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct End {
     chunks: u64,
     sha256: String,
@@ -97,7 +96,7 @@ impl Sink for ReleaseTopic {
 /// are those of the same paths.csv.
 pub fn records_of(rendered: &Rendered) -> Vec<TopicRecord> {
     records(rendered.manifest.clone(), |chunks| {
-        let mut rows = csv::ReaderBuilder::new().from_reader(rendered.files[0].bytes.as_slice());
+        let mut rows = csv::ReaderBuilder::new().from_reader(rendered.paths_csv().bytes.as_slice());
         for row in rows.records() {
             let row = row.expect("P-1: paths.csv was written a moment ago");
             chunks.row(row[0].parse().expect("P-1: a count is a number"), &row[1]);
@@ -197,23 +196,21 @@ pub fn rebuild(records: &[TopicRecord]) -> Result<Rebuilt, RebuildError> {
     if whole.sha256.to_string() != end.sha256 {
         return Err(wrong("its chunks are not those that its end digests"));
     }
-    let package = Package::parse(&manifest.payload)
-        .map_err(|error| RebuildError(format!("its manifest cannot be read: {error}")))?;
-    if package.privacy.manifest_sha256 != package.digest() {
-        return Err(wrong("its manifest does not have the digest it states"));
-    }
+    let package = Manifest::read_intact(&manifest.payload)
+        .map_err(|error| RebuildError(format!("its manifest {error}")))?;
     let paths_csv = paths_csv(chunks)?;
-    let promised = package.privacy.files.iter().find(|file| file.name == FILES[0]);
+    let promised = package.privacy.files.iter().find(|file| file.name == PATHS_CSV);
     if promised.is_none_or(|file| file.sha256 != Digest::of(&paths_csv).to_string()) {
         return Err(wrong("its rows do not give the paths.csv that its manifest digests"));
     }
     let id = package.privacy.release_id;
+    let names = package.privacy.files.into_iter().map(|file| file.name);
     Ok(Rebuilt {
         window: window_name(&id).ok_or_else(|| wrong("its id names no window"))?,
         id,
         manifest: manifest.payload.clone(),
         paths_csv,
-        absent: FILES[1..].iter().map(|&name| name.to_owned()).collect(),
+        absent: names.filter(|name| name != PATHS_CSV).collect(),
     })
 }
 

@@ -35,3 +35,4 @@ mod web;
 mod console;
 mod browser;
 mod deploy;
+mod contract;

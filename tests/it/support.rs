@@ -126,6 +126,14 @@ impl City {
         Run::of(command.output().unwrap())
     }
 
+    /// Releases into a directory that is not the city's.
+    pub(crate) fn sanitize_into(&self, out: &Path) -> Run {
+        let mut command = program();
+        command.arg("sanitize").arg("--taps").arg(self.path("taps.csv"));
+        command.arg("--config").arg(self.config()).arg("--out").arg(out);
+        Run::of(command.arg("--json").output().unwrap())
+    }
+
     pub(crate) fn verify(&self, out: &str) -> Run {
         run([OsStr::new("verify"), self.path(out).as_os_str()])
     }

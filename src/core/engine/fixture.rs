@@ -15,8 +15,8 @@ use crate::secret::{NoiseKey, Secret};
 use crate::window::OpenWindows;
 
 use super::{
-    Draft, Engine, EngineDescription, Error, ExpectedError, Figure, Forecast, Guarantee, Release,
-    Row, ShareFact, UniverseFacts,
+    Draft, Engine, EngineDescription, Error, ExpectedError, Figure, Forecast, Guarantee, Reading,
+    Release, Row, ShareFact, Tables, UniverseFacts,
 };
 
 /// The engine. It promises nothing, whatever its manifest says.
@@ -28,6 +28,8 @@ pub struct Fixture {
     pub input: PathKind,
     /// Digest of the station list.
     pub stations_sha256: Digest,
+    /// Tables beside the rows.
+    pub tables: Option<Tables>,
 }
 
 impl Engine for Fixture {
@@ -69,6 +71,15 @@ impl Engine for Fixture {
             scale: "3/2".to_owned(),
             threshold,
         };
+        let error = ExpectedError {
+            figures: [
+                (ExpectedError::DEVIATION, 0.1 + 0.2),
+                (ExpectedError::LIKELY_KEPT, 5.0),
+                ("tiny", 1e-7 / 3.0),
+            ]
+            .map(|(name, value)| Figure { name, value, about: "a test" })
+            .to_vec(),
+        };
         Ok(Draft {
             rows: self.rows.clone(),
             input: self.input,
@@ -81,16 +92,9 @@ impl Engine for Fixture {
                 slots: window.window().n_slots(),
             },
             post_processing: vec!["consistency".to_owned()],
-            expected_error: Some(ExpectedError {
-                figures: [
-                    (ExpectedError::DEVIATION, 0.1 + 0.2),
-                    (ExpectedError::LIKELY_KEPT, 5.0),
-                    ("tiny", 1e-7 / 3.0),
-                ]
-                .map(|(name, value)| Figure { name, value, about: "a test" })
-                .to_vec(),
-            }),
-            tables: None,
+            reading: Reading::noisy(&error),
+            expected_error: Some(error),
+            tables: self.tables.clone(),
         })
     }
 }
@@ -145,6 +149,7 @@ impl Engine for Echo {
             post_processing: Vec::new(),
             expected_error: None,
             tables: None,
+            reading: Reading::suppressed(),
         })
     }
 }
@@ -173,9 +178,21 @@ pub fn release(
     input: PathKind,
     rows: Vec<Row>,
 ) -> Release {
+    release_with(window, stations, configuration, input, rows, None)
+}
+
+/// The same with tables.
+pub fn release_with(
+    window: &Window,
+    stations: &Stations,
+    configuration: Digest,
+    input: PathKind,
+    rows: Vec<Row>,
+    tables: Option<Tables>,
+) -> Release {
     let secret = Secret::from_bytes(&[7; 32]).expect("32 bytes");
     let sealed = SealedWindow::freeze(window.clone(), Vec::new(), None, &secret);
-    let engine = Fixture { rows, input, stations_sha256: stations.digest() };
+    let engine = Fixture { rows, input, stations_sha256: stations.digest(), tables };
     let permit = Permit::unbooked(&Request {
         window: window.clone(),
         batch: *sealed.mac(),

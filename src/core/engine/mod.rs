@@ -14,6 +14,7 @@ pub mod noise;
 pub mod projection;
 mod forecast;
 mod published;
+mod reading;
 mod registry;
 mod audit_output;
 mod release;
@@ -27,6 +28,7 @@ pub use crate::guarantee::Guarantee;
 pub use audit_output::AuditOutput;
 pub use forecast::{ExpectedError, Figure, Forecast, ShareFact};
 pub use published::{Interval, LegCount, Legs, LengthCount, StationCount, Tables};
+pub use reading::Reading;
 pub use registry::{AuditForm, AuditInstance, Build, Registration, Registry, STANDARD, World};
 pub use release::{Draft, EngineDescription, Release, ReleaseId, Row, UniverseFacts};
 

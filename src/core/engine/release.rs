@@ -7,7 +7,7 @@ use crate::ledger::{Permit, Reservation};
 use crate::model::{Cost, Digest, Doublet, PathKind, Window};
 use crate::seal::SealedWindow;
 
-use super::{Error, ExpectedError, ShareFact, Tables};
+use super::{Error, ExpectedError, Reading, ShareFact, Tables};
 
 /// Names a release; derives from window and configuration only, so it tells nothing about data.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -78,6 +78,8 @@ pub struct Draft {
     pub expected_error: Option<ExpectedError>,
     /// Tables to publish beside the paths, from engines that measure them.
     pub tables: Option<Tables>,
+    /// How recipients should read it.
+    pub reading: Reading,
 }
 
 /// A release: the only thing a sink accepts, and only an engine makes one.
@@ -101,6 +103,7 @@ pub struct Release {
     post_processing: Vec<String>,
     expected_error: Option<ExpectedError>,
     tables: Option<Tables>,
+    reading: Reading,
 }
 
 impl Release {
@@ -142,12 +145,18 @@ impl Release {
             post_processing: draft.post_processing,
             expected_error: draft.expected_error,
             tables: draft.tables,
+            reading: draft.reading,
         })
     }
 
     /// Tables beside the paths, from engines that measure them.
     pub fn tables(&self) -> Option<&Tables> {
         self.tables.as_ref()
+    }
+
+    /// How recipients should read it.
+    pub fn reading(&self) -> &Reading {
+        &self.reading
     }
 
     /// Its name.

@@ -1,4 +1,4 @@
-//! What a release promises: the type, and an independent check of promises that rows alone can break.
+//! What a release promises: the type, its words, and an independent check of promises that rows alone can break.
 //!
 //! In → out: an engine's [`Guarantee`]; paths with counts → nothing, or the first [`Breach`].
 //! Promises: Q-1 the check shares no code with the engines; Q-2 every breach of the definition is found; Q-3 memory grows
@@ -7,21 +7,22 @@
 //! Why: what is promised, what is said about it and how it is checked must be one thing.
 
 mod check;
+mod words;
 
 pub use check::{Breach, Trip, lk, projection};
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::model::MicroEpsilon;
 
-/// What the release promises, in the words of the manifest.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+/// What the release promises. The serialized names are those of the manifest.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "model")]
 pub enum Guarantee {
     /// ε-differential privacy.
-    #[serde(rename = "differential-privacy (computational: noise keyed by the secret)")]
+    #[serde(rename = "differential-privacy")]
     Differential {
         /// ε in millionths.
         epsilon_micro: MicroEpsilon,

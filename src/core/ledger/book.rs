@@ -105,8 +105,13 @@ impl Book {
                 if sequence != 0 {
                     return Err("a second opening record".to_owned());
                 }
-                if genesis.version != 1 {
-                    return Err(format!("its form is version {}, not 1", genesis.version));
+                if genesis.version != Genesis::VERSION {
+                    return Err(format!(
+                        "the ledger has version {}; this program knows version {}: use the tapveil that wrote it, or a \
+                         newer one",
+                        genesis.version,
+                        Genesis::VERSION
+                    ));
                 }
                 self.genesis = Some(genesis.clone());
             }

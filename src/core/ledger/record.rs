@@ -30,9 +30,12 @@ pub struct Genesis {
 }
 
 impl Genesis {
+    /// The version that this program writes, and the only one there ever was.
+    pub const VERSION: u32 = 1;
+
     /// Opens a ledger that learns its feed with its first reservation.
     pub fn new(now: jiff::Timestamp) -> Self {
-        Self { version: 1, made: now.to_string(), feed: None, first_window: None }
+        Self { version: Self::VERSION, made: now.to_string(), feed: None, first_window: None }
     }
 }
 

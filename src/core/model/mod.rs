@@ -21,7 +21,7 @@ pub use reject::{Counts, Reject};
 pub use station::{Station, StationIx, Stations};
 pub use taxonomy::{Child, NodeIx, Taxonomy, TaxonomyError};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A place and a time: one station in one slot of a window.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -33,7 +33,7 @@ pub struct Doublet {
 }
 
 /// Whether paths carry times. The serialized names are the papers' words.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum PathKind {
     /// Station and slot.
     #[serde(rename = "doublets")]

@@ -105,8 +105,9 @@ pub enum Error {
     PositionsExpired,
     /// A commit with metadata that this version did not write.
     #[error(
-        "the position committed for partition {partition} carries metadata that this version of tapveil did not write \
-         ({text:?}); use the version that wrote it, or commit a position without metadata for the group"
+        "the position committed for partition {partition} carries metadata that this program does not know ({text:?}; it \
+         knows the version tapveil1); use the tapveil that wrote it, or a newer one, or commit a position without metadata \
+         for the group"
     )]
     ForeignMetadata {
         /// Of which partition.

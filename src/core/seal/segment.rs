@@ -47,6 +47,8 @@ fn put(out: &mut impl Write, value: impl bincode::Encode) {
 
 /// What the first bytes of every segment are.
 const MAGIC: &[u8; 4] = b"tvp1";
+/// What they are in every version; the version follows.
+const FAMILY: &[u8] = b"tvp";
 const NONCE_BYTES: usize = 24;
 const HEADER_BYTES: usize = MAGIC.len() + size_of::<i64>() + NONCE_BYTES;
 /// Taps in one segment: 24 bytes each, so that a segment stays below half of a broker's usual limit of 1 MiB.
@@ -95,6 +97,14 @@ pub enum SegmentError {
     /// Not one of ours.
     #[error("it is not a segment of this version of tapveil")]
     NotASegment,
+    /// Of another version.
+    #[error(
+        "it has version {found}; this program knows version {VERSION}: use the tapveil that wrote it, or a newer one"
+    )]
+    OtherVersion {
+        /// The version in the segment.
+        found: String,
+    },
     /// Does not decrypt.
     #[error(
         "it was sealed with another secret than secret.file, or was changed; bring the right secret back"
@@ -196,8 +206,13 @@ impl SegmentCodec {
         let (public, nonce) = header.split_at(HEADER_BYTES - NONCE_BYTES);
         let nonce: Nonce = nonce.try_into().expect("split off with this length");
         let (magic, number) = public.split_at(MAGIC.len());
-        if magic != MAGIC {
-            return Err(SegmentError::NotASegment);
+        match (magic == MAGIC, magic.strip_prefix(FAMILY)) {
+            (true, _) => {}
+            (false, Some(version)) => {
+                let found = String::from_utf8_lossy(version).escape_debug().to_string();
+                return Err(SegmentError::OtherVersion { found });
+            }
+            (false, None) => return Err(SegmentError::NotASegment),
         }
         let window = WindowId::new(i64::from_le_bytes(number.try_into().expect("eight bytes")));
         let cipher = XChaCha20Poly1305::new(&self.secret.segment_key(window).into());
@@ -207,7 +222,7 @@ impl SegmentCodec {
         let ((version, feed, layout, partition, n_partitions, packed), _): (Contents, usize) =
             bincode::decode_from_slice(&contents, FORM).map_err(|_| SegmentError::NotASegment)?;
         if version != VERSION {
-            return Err(SegmentError::NotASegment);
+            return Err(SegmentError::OtherVersion { found: version.to_string() });
         }
         if feed != self.feed {
             return Err(SegmentError::OtherFeed { found: feed, expected: self.feed.clone() });

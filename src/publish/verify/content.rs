@@ -2,21 +2,21 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::model::{PathKind, Stations};
 
+use super::super::contents::{LOCATIONS_CSV, PATHS_CSV, PATHS_PARQUET};
 use super::super::disk::{self, Written};
 use super::super::manifest::{FileEntry, MANIFEST, Package, WindowFacts};
 use super::super::parquet::{self, Table};
-use super::super::paths::{AT, Flows, NEXT, csv_into, write_locations};
-use super::{Problem, promise};
-
-/// The longest line that is read; months of taps of one card take a tenth of it.
-const LINE_MOST_BYTES: usize = 16 << 20;
+use super::super::paths::{AT, NEXT, csv_into, write_locations};
+use super::super::tables::OD_CSV;
+use super::records::Records;
+use super::{Problem, format_1, promise, tables};
 
 /// Checks what the intact files say; each gets at most one problem, the first.
 pub(super) fn check(
@@ -29,40 +29,44 @@ pub(super) fn check(
         Ok(time) => time,
         Err(what) => return problems.push(Problem::new(MANIFEST, what)),
     };
-    let input = PathKind::from(package.privacy.input);
+    let input = package.privacy.input;
     let open = |name: &str| match intact.contains(name) {
         true => disk::open_plain(&dir.join(name)).ok(),
         false => None,
     };
     let digest = |name: &str| package.privacy.files.iter().find(|entry| entry.name == name);
-    let Some(locations) = open("locations.csv") else { return };
-    let places = match Places::read(locations, digest("locations.csv")) {
+    let Some(locations) = open(LOCATIONS_CSV) else { return };
+    let places = match Places::read(locations, digest(LOCATIONS_CSV)) {
         Ok(places) => places,
-        Err(what) => return problems.push(Problem::new("locations.csv", what)),
+        Err(what) => return problems.push(Problem::new(LOCATIONS_CSV, what)),
     };
-    let Some(rows) = open("paths.csv") else { return };
+    let Some(rows) = open(PATHS_CSV) else { return };
     let time = (input == PathKind::Timed).then_some(time);
-    let table = match read_paths(rows, &places, time, digest("paths.csv")) {
+    let table = match read_paths(rows, &places, time.as_ref(), digest(PATHS_CSV)) {
         Ok(table) => table,
-        Err(what) => return problems.push(Problem::new("paths.csv", what)),
+        Err(what) => return problems.push(Problem::new(PATHS_CSV, what)),
     };
-    match promise::check(&package.privacy.guarantee, &table, &places.ids) {
+    match promise::check(&package.privacy.guarantee.promise, &table, &places.ids) {
         Ok(None) => {}
-        Ok(Some(what)) => problems.push(Problem::new("paths.csv", what)),
+        Ok(Some(what)) => problems.push(Problem::new(PATHS_CSV, what)),
         Err(what) => problems.push(Problem::new(MANIFEST, what)),
     }
-    if let Some(file) = open("paths.parquet")
+    if let Some(file) = open(PATHS_PARQUET)
         && let Some(what) = parquet::difference(file, &table, &places.ids, input)
     {
-        problems.push(Problem::new("paths.parquet", what));
+        problems.push(Problem::new(PATHS_PARQUET, what));
     }
-    if intact.contains("od.csv") && !fits(&flows(&table, &places), digest("od.csv")) {
-        problems.push(Problem::new("od.csv", "is not what the paths add up to"));
+    if package.privacy.format > 1 {
+        return tables::check(open, &places, time.as_ref(), problems);
+    }
+    // In format 1 od.csv was added up from the paths.
+    if intact.contains(OD_CSV) && !fits(&format_1::flows(&table, &places.ids), digest(OD_CSV)) {
+        problems.push(Problem::new(OD_CSV, "is not what the paths add up to"));
     }
 }
 
 /// Where slots may begin, in milliseconds since 1970.
-struct Time {
+pub(super) struct Time {
     start: i64,
     end: i64,
     slot: i64,
@@ -84,7 +88,7 @@ impl Time {
     }
 
     /// Reads a slot's beginning as `2015-11-09T07:00-06:00`.
-    fn slot(&self, label: &str) -> Result<i64, String> {
+    pub(super) fn slot(&self, label: &str) -> Result<i64, String> {
         let minutes = "0000-00-00T00:00+00:00";
         let seconds = "0000-00-00T00:00:00+00:00";
         let has_form = |form: &str| {
@@ -111,9 +115,9 @@ impl Time {
 }
 
 /// The stations of locations.csv, by id.
-struct Places {
+pub(super) struct Places {
     ids: Vec<String>,
-    index: HashMap<String, u32>,
+    pub(super) index: HashMap<String, u32>,
 }
 
 impl Places {
@@ -146,7 +150,7 @@ impl Places {
 fn read_paths(
     file: File,
     places: &Places,
-    time: Option<Time>,
+    time: Option<&Time>,
     expected: Option<&FileEntry>,
 ) -> Result<Table, String> {
     let mut reader = Records::new(file, &["count", "path"])?;
@@ -158,7 +162,7 @@ fn read_paths(
         csv.write_record(["count", "path"])?;
         while reader.advance().map_err(io::Error::other)? {
             let fields = reader.fields();
-            let row = take_row(&fields, &before, places, time.as_ref(), &mut slots, &mut table);
+            let row = take_row(&fields, &before, places, time, &mut slots, &mut table);
             let path = row.map_err(|what| io::Error::other(reader.complaint(&what)))?;
             csv.write_record(&fields)?;
             before.clear();
@@ -223,79 +227,9 @@ fn known(time: &Time, label: &str, slots: &mut HashMap<String, i64>) -> Result<i
     Ok(slot)
 }
 
-fn flows(table: &Table, places: &Places) -> io::Result<Written> {
-    let mut flows = Flows::default();
-    let mut start = 0;
-    for (&end, &count) in table.ends.iter().zip(&table.counts) {
-        if let [first, .., last] = table.stations[start..end] {
-            flows.add(first, last, count.unsigned_abs());
-        }
-        start = end;
-    }
-    disk::digest_of(|out| flows.write_csv(out, |ix| &places.ids[ix as usize]))
-}
-
 fn fits(rendered: &io::Result<Written>, expected: Option<&FileEntry>) -> bool {
     match (rendered, expected) {
         (Ok(rendered), Some(entry)) => rendered.sha256.to_string() == entry.sha256,
         _ => false,
-    }
-}
-
-/// Records of a CSV file with a known header; says where it stands when it complains.
-struct Records {
-    csv: csv::Reader<ShortLines>,
-    record: csv::StringRecord,
-    row: u64,
-}
-
-impl Records {
-    fn new(file: File, header: &[&str]) -> Result<Self, String> {
-        let csv = csv::ReaderBuilder::new()
-            .has_headers(false)
-            .flexible(true)
-            .buffer_capacity(1 << 16)
-            .from_reader(ShortLines { file, since_line_feed: 0 });
-        let mut records = Self { csv, record: csv::StringRecord::new(), row: 0 };
-        match records.advance()? && records.fields() == header {
-            true => Ok(records),
-            false => Err(format!("does not begin with {}", header.join(","))),
-        }
-    }
-
-    fn advance(&mut self) -> Result<bool, String> {
-        self.row += 1;
-        let read = self.csv.read_record(&mut self.record);
-        read.map_err(|error| format!("row {}: {error}", self.row))
-    }
-
-    fn fields(&self) -> Vec<&str> {
-        self.record.iter().collect()
-    }
-
-    fn complaint(&self, what: &str) -> String {
-        format!("row {}: {what}", self.row)
-    }
-}
-
-/// No field of ours holds a line feed, so a reader never has to hold more than a line.
-struct ShortLines {
-    file: File,
-    since_line_feed: usize,
-}
-
-impl Read for ShortLines {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let n = self.file.read(buffer)?;
-        self.since_line_feed = match memchr::memrchr(b'\n', &buffer[..n]) {
-            Some(at) => n - at - 1,
-            None => self.since_line_feed + n,
-        };
-        match self.since_line_feed <= LINE_MOST_BYTES {
-            true => Ok(n),
-            false => {
-                Err(io::Error::other(format!("a line is longer than {LINE_MOST_BYTES} bytes")))
-            }
-        }
     }
 }

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::super::manifest::{FILES, FileEntry, MANIFEST, MANIFEST_MOST_BYTES, Package};
-use super::super::{disk, members::Members};
+use super::super::contents::required;
+use super::super::disk;
+use super::super::manifest::{FileEntry, MANIFEST, MANIFEST_MOST_BYTES, Manifest, Package};
 use super::{Checked, Problem, content, is_plain, name_of};
 
 /// Checks a release's directory.
@@ -29,38 +30,20 @@ fn check_manifest(dir: &Path, problems: &mut Vec<Problem>) -> Option<Package> {
             return None;
         }
     };
-    let package = match Package::parse(&text) {
-        Ok(package) => package,
+    let manifest = match Manifest::read(&text) {
+        Ok(manifest) => manifest,
         Err(error) => {
-            complain(format!("is no manifest: {error}"));
+            complain(error.to_string());
             return None;
         }
     };
-    if package.text() != text {
+    if !manifest.is_canonical {
         complain("is not in canonical form".to_owned());
     }
-    if package.digest() != package.privacy.manifest_sha256 {
+    if !manifest.has_own_digest {
         complain("was changed: manifest_sha256 does not fit".to_owned());
     }
-    let privacy = &package.privacy;
-    require(
-        "guarantee",
-        &privacy.guarantee,
-        &["model", "relative_to", "not_protected"],
-        &mut complain,
-    );
-    let universe = ["stations_sha256", "taxonomy_sha256", "slots"];
-    require("universe", &privacy.universe, &universe, &mut complain);
-    require("expected_error", &privacy.expected_error, &[], &mut complain);
-    Some(package)
-}
-
-fn require(object: &str, members: &Members, names: &[&str], complain: &mut impl FnMut(String)) {
-    for name in names {
-        if members.get(name).is_none() {
-            complain(format!("has no privacy.{object}.{name}"));
-        }
-    }
+    Some(manifest.package)
 }
 
 /// Compares every listed file with its entry; gives the names of those that fit.
@@ -76,7 +59,7 @@ fn check_files(dir: &Path, package: &Package, problems: &mut Vec<Problem>) -> BT
             None => {}
         }
     }
-    for name in FILES {
+    for &name in required(package.privacy.format) {
         if !listed.iter().any(|entry| entry.name == name) {
             problems.push(Problem::new(MANIFEST, format!("does not list {name}")));
         }

@@ -1,52 +1,44 @@
 //! What a release promises, checked on its rows: for promises that rows alone can break.
 
-use serde_json::Value;
+use std::collections::BTreeMap;
 
-use super::super::members::Members;
 use super::super::parquet::Table;
-use crate::guarantee::{self as promised, Trip};
+use crate::guarantee::{self, Guarantee, Trip};
 use crate::model::{Doublet, Portion, StationIx};
 
 /// What the rows say against the guarantee, if anything. `Err` blames the manifest.
 pub(super) fn check(
-    guarantee: &Members,
+    promise: &Guarantee,
     table: &Table,
     ids: &[String],
 ) -> Result<Option<String>, String> {
-    let model = guarantee.get("model").and_then(Value::as_str).unwrap_or_default();
     let owned = Rows::of(table);
     let trips = owned.trips();
-    let breach = match model {
-        "lk" => promised::lk(&trips, number(guarantee, "L")?, number(guarantee, "K")?.into()),
-        "projection" => {
-            let breach = guarantee.get("P_br").and_then(Value::as_str);
-            let breach = breach.and_then(|text| Portion::parse(text).ok());
-            let breach = breach.ok_or("has no privacy.guarantee.P_br between 0 and 1")?;
-            promised::projection(&trips, &owners(guarantee, ids)?, breach)
+    let breach = match promise {
+        Guarantee::Lk { l: 0, .. } | Guarantee::Lk { k: 0, .. } => {
+            return Err("has no privacy.guarantee.L and K that are positive numbers".to_owned());
         }
-        "none" => Ok(()),
+        Guarantee::Lk { l, k, .. } => guarantee::lk(&trips, *l, u64::from(*k)),
+        Guarantee::Projection { breach, adversaries, .. } => {
+            let breach = Portion::parse(breach)
+                .map_err(|_| "has no privacy.guarantee.P_br between 0 and 1".to_owned())?;
+            guarantee::projection(&trips, &owners(adversaries, ids)?, breach)
+        }
         // Noise cannot be seen in the rows; everything about it is in the proofs.
-        model if model.starts_with("differential-privacy") => Ok(()),
-        other => return Err(format!("has a guarantee of the unknown model {other:?}")),
+        Guarantee::Differential { .. } | Guarantee::Nothing { .. } => Ok(()),
     };
     Ok(breach.err().map(|breach| format!("breaks the guarantee: {breach}")))
 }
 
-fn number(guarantee: &Members, name: &str) -> Result<u32, String> {
-    let number = guarantee.get(name).and_then(Value::as_u64);
-    let number = number.and_then(|number| u32::try_from(number).ok()).filter(|number| *number > 0);
-    number.ok_or_else(|| format!("has no privacy.guarantee.{name} that is a positive number"))
-}
-
-/// The adversary of every station, by its place among the ids.
-fn owners(guarantee: &Members, ids: &[String]) -> Result<Vec<Option<u32>>, String> {
-    let adversaries = guarantee.get("adversaries").and_then(Value::as_object);
-    let adversaries = adversaries.ok_or("has no privacy.guarantee.adversaries")?;
+/// The adversary of every station, by its index among the ids.
+fn owners(
+    adversaries: &BTreeMap<String, Vec<String>>,
+    ids: &[String],
+) -> Result<Vec<Option<u32>>, String> {
     let mut owners = vec![None; ids.len()];
     for (number, (name, stations)) in (0..).zip(adversaries) {
-        for station in stations.as_array().into_iter().flatten() {
-            let id = station.as_str().unwrap_or_default();
-            let at = ids.binary_search_by(|known| known.as_str().cmp(id));
+        for id in stations {
+            let at = ids.binary_search(id);
             let at =
                 at.map_err(|_| format!("gives {name} the station {id:?}, which is not there"))?;
             if owners[at].replace(number).is_some() {

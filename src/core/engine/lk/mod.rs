@@ -25,7 +25,9 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use super::trips::Trips;
-use super::{Draft, Engine, EngineDescription, Error, Forecast, Guarantee, Row, UniverseFacts};
+use super::{
+    Draft, Engine, EngineDescription, Error, Forecast, Guarantee, Reading, Row, UniverseFacts,
+};
 use crate::guarantee::{self, Trip};
 use crate::model::{Cost, Digest, PathKind, Stations, Window};
 use crate::seal::SealedWindow;
@@ -130,6 +132,7 @@ impl Lk {
             post_processing,
             expected_error: None,
             tables: None,
+            reading: Reading::suppressed(),
         }
     }
 }

@@ -21,7 +21,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::trips::Trips;
-use super::{Draft, Engine, EngineDescription, Error, Forecast, Guarantee, Row, UniverseFacts};
+use super::{
+    Draft, Engine, EngineDescription, Error, Forecast, Guarantee, Reading, Row, UniverseFacts,
+};
 use crate::guarantee::{self, Trip};
 use crate::model::{Cost, Digest, PathKind, Portion, StationIx, Stations, Window};
 use crate::seal::SealedWindow;
@@ -146,6 +148,7 @@ impl Projection {
             post_processing,
             expected_error: None,
             tables: None,
+            reading: Reading::suppressed(),
         }
     }
 }

@@ -11,8 +11,8 @@ use super::{
 };
 use crate::engine::noise::{AnyNoise, Borrowed, NodeClass, NoiseSource};
 use crate::engine::{
-    Draft, Engine, EngineDescription, Error, ExpectedError, Figure, Forecast, Guarantee, Row,
-    UniverseFacts,
+    Draft, Engine, EngineDescription, Error, ExpectedError, Figure, Forecast, Guarantee, Reading,
+    Row, UniverseFacts,
 };
 use crate::model::{Cost, Digest, MicroEpsilon, PathKind, Stations, Window};
 use crate::seal::SealedWindow;
@@ -192,6 +192,7 @@ impl<R: TreeMechanism> Engine for R {
 
     fn draft(&self, window: &SealedWindow, key: &NoiseKey) -> Result<Draft, Error> {
         let level = fitting_level(self, window.window())?;
+        let error = expected_error(&level);
         Ok(Draft {
             rows: noisy_rows(self, window, &level, key),
             input: self.input(),
@@ -204,7 +205,8 @@ impl<R: TreeMechanism> Engine for R {
                 slots: window.window().n_slots(),
             },
             post_processing: self.consistency().in_words(),
-            expected_error: Some(expected_error(&level)),
+            reading: Reading::noisy(&error),
+            expected_error: Some(error),
             tables: None,
         })
     }

@@ -132,6 +132,7 @@ impl Weave {
             .into(),
             expected_error: Some(expected_error(plan)),
             tables: None,
+            reading: super::reading::reading(),
         }
     }
 }

@@ -19,6 +19,7 @@ mod lookahead;
 mod measure;
 mod plan;
 mod propose;
+mod reading;
 mod shape;
 mod solve;
 mod synthetic;

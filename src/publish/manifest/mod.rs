@@ -1,26 +1,28 @@
 //! datapackage.json as a value: a Frictionless data package whose `privacy` object is the manifest.
 //!
-//! It has one canonical text: these members in this order, indented by two, a line feed at the end. The
-//! member `manifest_sha256` is the digest of that text with the member itself empty.
+//! It has one canonical text: its members in their order, indented by two, a line feed at the end. The
+//! member `manifest_sha256` is the digest of that text with the member itself empty. `src/CONTRACT.md` has the rules
+//! of its versions.
+
+mod read;
+
+pub(super) use read::Manifest;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
+use crate::guarantee::Guarantee;
 use crate::model::{Digest, PathKind};
-
-use super::members::Members;
 
 /// The manifest's file.
 pub(super) const MANIFEST: &str = "datapackage.json";
 /// Far more than any manifest; a longer one is refused unread.
 pub(super) const MANIFEST_MOST_BYTES: u64 = 16 << 20;
+/// The format that this program writes. It reads every one from 1 on.
+pub(super) const FORMAT: u32 = 2;
 
-/// The other files of a release, in the order the manifest lists them.
-pub(super) const FILES: [&str; 5] =
-    ["paths.csv", "paths.parquet", "od.csv", "locations.csv", "README.md"];
-
-/// The whole of datapackage.json.
+/// The whole of datapackage.json. Members that this version does not know are passed over.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Package {
     pub(super) profile: String,
     pub(super) name: String,
@@ -46,11 +48,6 @@ impl Package {
         bare.privacy.manifest_sha256 = String::new();
         Digest::of(&bare.text()).to_string()
     }
-
-    /// Reads a text, canonical or not.
-    pub(super) fn parse(text: &[u8]) -> Result<Self, serde_json::Error> {
-        serde_json::from_slice(text)
-    }
 }
 
 /// Indented, members in their own order, a line feed at the end.
@@ -60,9 +57,16 @@ pub(super) fn canonical(value: &impl Serialize) -> Vec<u8> {
     text
 }
 
+/// The members of anything that serializes as an object, in its own order.
+pub(super) fn members(facts: &impl Serialize) -> Map<String, Value> {
+    match serde_json::to_value(facts) {
+        Ok(Value::Object(members)) => members,
+        _ => unreachable!("facts serialize as an object"),
+    }
+}
+
 /// Under which terms.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Licence {
     pub(super) name: String,
     pub(super) title: String,
@@ -70,7 +74,6 @@ pub(super) struct Licence {
 
 /// Whom to ask.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Contributor {
     pub(super) title: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -80,7 +83,6 @@ pub(super) struct Contributor {
 
 /// One file with data.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Resource {
     pub(super) profile: String,
     pub(super) name: String,
@@ -92,12 +94,13 @@ pub(super) struct Resource {
     pub(super) encoding: Option<String>,
     pub(super) bytes: u64,
     pub(super) hash: String,
-    pub(super) schema: Schema,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) schema: Option<Schema>,
 }
 
 /// What the columns are.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
 pub(super) struct Schema {
     pub(super) fields: Vec<Field>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -108,7 +111,6 @@ pub(super) struct Schema {
 
 /// One column.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Field {
     pub(super) name: String,
     pub(super) r#type: String,
@@ -117,7 +119,6 @@ pub(super) struct Field {
 
 /// A column whose values stand in another table.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct ForeignKey {
     pub(super) fields: String,
     pub(super) reference: Reference,
@@ -125,7 +126,6 @@ pub(super) struct ForeignKey {
 
 /// Where they stand.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Reference {
     pub(super) resource: String,
     pub(super) fields: String,
@@ -133,22 +133,23 @@ pub(super) struct Reference {
 
 /// The manifest proper: how the release was made and what it promises.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Privacy {
+    /// The form of this object and of the release's files. Format 1 had no such member.
+    pub(super) format: u32,
     pub(super) release_id: String,
     pub(super) feed: String,
     pub(super) window: WindowFacts,
     pub(super) windows_protected: bool,
     pub(super) windows_note: String,
-    pub(super) input: PathKindName,
+    pub(super) input: PathKind,
     pub(super) engine: EngineEntry,
-    pub(super) guarantee: Members,
+    pub(super) guarantee: GuaranteeEntry,
     pub(super) budget: Budget,
-    pub(super) shares: Vec<Members>,
+    pub(super) shares: Vec<Map<String, Value>>,
     pub(super) thresholds: Vec<Threshold>,
-    pub(super) universe: Members,
+    pub(super) universe: Universe,
     pub(super) post_processing: Vec<String>,
-    pub(super) expected_error: Members,
+    pub(super) expected_error: Map<String, Value>,
     pub(super) code: Code,
     pub(super) config_sha256: String,
     pub(super) files: Vec<FileEntry>,
@@ -157,7 +158,6 @@ pub(super) struct Privacy {
 
 /// The window, in words that machines read too.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct WindowFacts {
     pub(super) start: String,
     pub(super) end: String,
@@ -166,44 +166,28 @@ pub(super) struct WindowFacts {
     pub(super) slot: String,
 }
 
-/// What the paths are made of.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum PathKindName {
-    Doublets,
-    Sequences,
-}
-
-impl From<PathKind> for PathKindName {
-    fn from(input: PathKind) -> Self {
-        match input {
-            PathKind::Timed => Self::Doublets,
-            PathKind::Untimed => Self::Sequences,
-        }
-    }
-}
-
-impl From<PathKindName> for PathKind {
-    fn from(name: PathKindName) -> Self {
-        match name {
-            PathKindName::Doublets => Self::Timed,
-            PathKindName::Sequences => Self::Untimed,
-        }
-    }
-}
-
 /// Which engine.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct EngineEntry {
     pub(super) name: String,
     pub(super) version: u32,
-    pub(super) parameters: Members,
+    pub(super) parameters: Map<String, Value>,
+}
+
+/// The promise: a short tag with its numbers, and sentences for people.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(super) struct GuaranteeEntry {
+    #[serde(flatten)]
+    pub(super) promise: Guarantee,
+    /// Empty in format 1.
+    #[serde(default)]
+    pub(super) statement: String,
+    pub(super) relative_to: String,
+    pub(super) not_protected: Vec<String>,
 }
 
 /// Caps in micro-ε; `horizon` in windows.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Budget {
     pub(super) spent_micro: u64,
     pub(super) horizon: Option<u32>,
@@ -214,15 +198,21 @@ pub(super) struct Budget {
 
 /// The smallest noisy count that is kept.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Threshold {
     pub(super) class: String,
     pub(super) threshold: u64,
 }
 
+/// The universe that the engine looked at.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(super) struct Universe {
+    pub(super) stations_sha256: String,
+    pub(super) taxonomy_sha256: String,
+    pub(super) slots: u32,
+}
+
 /// Which program.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Code {
     pub(super) version: String,
     pub(super) commit: String,
@@ -230,7 +220,6 @@ pub(super) struct Code {
 
 /// One file of the release.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct FileEntry {
     pub(super) name: String,
     pub(super) sha256: String,

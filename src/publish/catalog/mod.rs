@@ -1,0 +1,148 @@
+//! catalog.json: which releases a directory holds. Always what the directories say, never a memory.
+//!
+//! No release is left out: one whose manifest cannot be read is listed with the reason.
+
+mod open;
+
+pub use open::{Opened, ReleaseSummary, file, fingerprint, list, open};
+
+use std::io;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::model::Digest;
+
+use super::disk;
+use super::manifest::{MANIFEST, MANIFEST_MOST_BYTES, Manifest, canonical};
+
+/// The catalog's file.
+pub(super) const CATALOG: &str = "catalog.json";
+/// A hundred thousand releases take a third of it; a longer one is refused unread.
+pub(super) const CATALOG_MOST_BYTES: u64 = 128 << 20;
+/// The format that this program writes. Format 1 had no number and left out what it could not read.
+const FORMAT: u32 = 2;
+
+/// The releases, by name.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(super) struct Catalog {
+    #[serde(default = "first_format")]
+    pub(super) format: u32,
+    pub(super) releases: Vec<Entry>,
+}
+
+fn first_format() -> u32 {
+    1
+}
+
+/// One release.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(super) struct Entry {
+    pub(super) name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) release_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) window: Option<Bounds>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) engine: Option<String>,
+    /// Of its datapackage.json.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) sha256: Option<String>,
+    /// Why nothing more can be said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) unreadable: Option<String>,
+}
+
+/// From when to when.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(super) struct Bounds {
+    pub(super) start: String,
+    pub(super) end: String,
+}
+
+impl Catalog {
+    /// Of these releases, by name.
+    pub(super) fn new(mut releases: Vec<Entry>) -> Self {
+        releases.sort_by(|a, b| a.name.cmp(&b.name));
+        Self { format: FORMAT, releases }
+    }
+
+    /// The canonical text.
+    pub(super) fn text(&self) -> Vec<u8> {
+        canonical(self)
+    }
+
+    /// Reads a text, and says whether it is the canonical one of its format.
+    pub(super) fn read(text: &[u8]) -> Result<(Self, bool), String> {
+        let value: Value =
+            serde_json::from_slice(text).map_err(|error| format!("is no catalog: {error}"))?;
+        let is_canonical = canonical(&value) == text;
+        match value.get("format") {
+            None => {}
+            Some(format) if format.as_u64() == Some(u64::from(FORMAT)) => {}
+            Some(format) => {
+                return Err(format!(
+                    "has the format {format}; this program knows the formats 1 to {FORMAT}: read it with a newer tapveil"
+                ));
+            }
+        }
+        let catalog =
+            serde_json::from_value(value).map_err(|error| format!("is no catalog: {error}"))?;
+        Ok((catalog, is_canonical))
+    }
+
+    /// What the directories say.
+    pub(super) fn scan(out: &Path) -> io::Result<Self> {
+        let names = directories(out)?;
+        Ok(Self::new(names.iter().filter_map(|name| Entry::of(out, name)).collect()))
+    }
+}
+
+impl Entry {
+    /// The entry of the release in this directory; `None` if it holds no manifest at all.
+    pub(super) fn of(out: &Path, name: &str) -> Option<Self> {
+        let bare = Self {
+            name: name.to_owned(),
+            release_id: None,
+            window: None,
+            engine: None,
+            sha256: None,
+            unreadable: None,
+        };
+        let unreadable =
+            |why: String| Self { unreadable: Some(format!("{MANIFEST} {why}")), ..bare.clone() };
+        let text = match disk::read(&out.join(name).join(MANIFEST), MANIFEST_MOST_BYTES) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+            Err(error) => return Some(unreadable(format!("cannot be read: {error}"))),
+            Ok(text) => text,
+        };
+        let sha256 = Some(Digest::of(&text).to_string());
+        let privacy = match Manifest::read(&text) {
+            Err(error) => return Some(Self { sha256, ..unreadable(error.to_string()) }),
+            Ok(manifest) => manifest.package.privacy,
+        };
+        Some(Self {
+            release_id: Some(privacy.release_id),
+            window: Some(Bounds { start: privacy.window.start, end: privacy.window.end }),
+            engine: Some(privacy.engine.name),
+            sha256,
+            ..bare
+        })
+    }
+}
+
+/// Names of the directories that may be releases: real ones, not hidden, with a name in Unicode.
+fn directories(out: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in out.read_dir()? {
+        let entry = entry?;
+        if let Ok(name) = entry.file_name().into_string()
+            && !name.starts_with('.')
+            && entry.file_type()?.is_dir()
+        {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}

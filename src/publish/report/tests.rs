@@ -1,0 +1,57 @@
+use super::super::view::{Flow, Stop, View};
+use super::*;
+
+fn stop(id: &str, at: Option<(f64, f64)>) -> Stop {
+    Stop { id: id.to_owned(), name: format!("{id} <Street>"), at }
+}
+
+fn view() -> View {
+    let one = |value| Estimate { value, range: Some((value - 1, value + 2)) };
+    View {
+        stops: vec![
+            stop("a", Some((45.5, -73.6))),
+            stop("b", Some((45.6, -73.5))),
+            stop("c", None),
+        ],
+        n_rows: 2,
+        n_trips: 7,
+        slots: vec!["2015-11-09T06:00-05:00".to_owned(), "2015-11-09T17:00-05:00".to_owned()],
+        heat: [(0, vec![one(7), one(1)]), (1, vec![one(2), one(1_234_567)])].into(),
+        flows: vec![
+            Flow { from: 0, to: 1, trips: one(40) },
+            Flow { from: 1, to: 2, trips: one(3) },
+        ],
+        lengths: [(1, one(3)), (2, one(4))].into(),
+        is_measured: true,
+    }
+}
+
+#[test]
+fn every_number_of_a_report_can_be_read_and_names_are_escaped() {
+    let text = sections(&view()).into_string();
+    assert!(text.contains("a &lt;Street&gt;, 2015-11-09T06:00-05:00: 7 (6 to 9)"), "{text}");
+    assert!(text.contains("a &lt;Street&gt; → b &lt;Street&gt;: 40"), "{text}");
+    assert!(text.contains("2 taps: 4 (3 to 6)"), "{text}");
+    assert!(!text.contains("<Street>"), "{text}");
+}
+
+#[test]
+fn the_questions_of_a_planner_are_answered_first() {
+    let text = sections(&view()).into_string();
+    for answer in
+        ["about 7", "1.57", "b &lt;Street&gt;, 1,234,569 taps", "17:00, 1,234,568 taps", "40 trips"]
+    {
+        assert!(text.contains(answer), "{answer}: {text}");
+    }
+}
+
+#[test]
+fn an_empty_release_and_one_without_coordinates_give_a_page() {
+    let empty = sections(&View::default()).into_string();
+    assert!(empty.contains("No number was strong enough"), "{empty}");
+    let mut flat = view();
+    flat.stops.iter_mut().for_each(|stop| stop.at = None);
+    assert!(sections(&flat).into_string().contains("no coordinates"));
+    flat.stops.iter_mut().for_each(|stop| stop.at = Some((10.0, 10.0)));
+    assert!(!sections(&flat).into_string().contains("NaN"), "stations on one spot");
+}

@@ -1,0 +1,309 @@
+//! `src/CONTRACT.md` held to the program: schemas by a validator that is not ours, golden files of every version, newer
+//! versions refused by name, unknown members accepted.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use tapveil::ledger::{Genesis, opening, read_book};
+use tapveil::model::{Digest, StationIx, WindowId};
+use tapveil::passenger::{CardKey, Tap};
+use tapveil::protocol::ReleaseMetadata;
+use tapveil::publish::catalog;
+use tapveil::publish::verify::verify;
+use tapveil::seal::{IngestMetadata, Segment, SegmentCodec};
+use tapveil::secret::Secret;
+
+use crate::support::{City, run};
+
+pub(crate) fn data(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(path)
+}
+
+fn schema(name: &str) -> jsonschema::Validator {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/schemas").join(name);
+    let schema: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    jsonschema::validator_for(&schema).unwrap()
+}
+
+#[track_caller]
+fn fits(name: &str, value: &Value) {
+    let complaints: Vec<String> = schema(name)
+        .iter_errors(value)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert!(complaints.is_empty(), "{name}: {complaints:#?}");
+}
+
+fn read(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+/// Golden directories of a version: one for each kind of guarantee or path.
+fn golden(version: &str) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = fs::read_dir(data("release").join(version))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    found.sort();
+    found
+}
+
+/// The manifest of the only release in a directory.
+fn manifest_of(dir: &Path) -> PathBuf {
+    let mut inside =
+        fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
+    inside.next().expect("a release").join("datapackage.json")
+}
+
+#[test]
+fn releases_of_every_version_are_read_for_ever() {
+    for (version, n_least) in [("v1", 4), ("v2", 3)] {
+        let found = golden(version);
+        assert!(found.len() >= n_least, "{version}: {found:?}");
+        for dir in found {
+            let report = verify(&dir).unwrap();
+            assert!(report.is_sound() && report.notes.is_empty(), "{}: {report:?}", dir.display());
+            let number = version.trim_start_matches('v');
+            fits(&format!("manifest-{number}.json"), &read(&manifest_of(&dir)));
+            fits(&format!("catalog-{number}.json"), &read(&dir.join("catalog.json")));
+            let listed = catalog::list(&dir);
+            assert!(listed.len() == 1 && listed[0].unreadable.is_none(), "{listed:?}");
+            let opened = catalog::open(&dir, &listed[0].id).unwrap();
+            assert!(opened.problems.is_empty() && opened.view.n_rows > 0, "{}", dir.display());
+        }
+    }
+}
+
+fn copied(dir: &Path) -> tempfile::TempDir {
+    let out = tempfile::tempdir().unwrap();
+    let window = manifest_of(dir).parent().unwrap().to_owned();
+    let place = out.path().join(window.file_name().unwrap());
+    fs::create_dir(&place).unwrap();
+    for entry in fs::read_dir(&window).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), place.join(entry.file_name())).unwrap();
+    }
+    out
+}
+
+/// Changes a manifest and makes its own digest fit, as a newer program would have written it.
+fn rewrite(manifest: &Path, change: impl FnOnce(&mut Value)) {
+    let mut value = read(manifest);
+    change(&mut value);
+    value["privacy"]["manifest_sha256"] = json!("");
+    let text = format!("{value:#}\n");
+    let digest: String =
+        Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    value["privacy"]["manifest_sha256"] = json!(digest);
+    fs::write(manifest, format!("{value:#}\n")).unwrap();
+}
+
+#[test]
+fn a_manifest_with_members_of_a_later_program_is_good() {
+    for version in ["v1", "v2"] {
+        let out = copied(&golden(version)[0]);
+        rewrite(&manifest_of(out.path()), |value| {
+            value["privacy"]["added_later"] = json!({ "a": [1, 2.5] });
+            value["privacy"]["guarantee"]["more"] = json!("words");
+            value["extra"] = json!(null);
+        });
+        let report = verify(out.path()).unwrap();
+        assert!(report.is_sound(), "{version}: {report:?}");
+        assert_eq!(catalog::list(out.path()).len(), 1);
+    }
+}
+
+#[test]
+fn a_newer_manifest_is_refused_by_name_and_stays_in_the_catalog() {
+    let out = copied(&golden("v2")[0]);
+    rewrite(&manifest_of(out.path()), |value| value["privacy"]["format"] = json!(3));
+    let report = verify(out.path()).unwrap();
+    let said: Vec<String> = report.problems().map(|(_, problem)| problem.what.clone()).collect();
+    assert!(
+        said.iter().any(|what| what.contains("format 3") && what.contains("1 to 2")),
+        "{said:?}"
+    );
+    let listed = catalog::list(out.path());
+    assert!(
+        listed[0].unreadable.as_deref().is_some_and(|why| why.contains("format 3")),
+        "{listed:?}"
+    );
+
+    // The next release writes the catalog anew: the one it cannot read is in it, with the reason.
+    let city = City::new();
+    city.sanitize_into(out.path()).code(0);
+    let written = read(&out.path().join("catalog.json"));
+    fits("catalog-2.json", &written);
+    let entries = written["releases"].as_array().unwrap();
+    assert!(entries.iter().any(|entry| entry["unreadable"].as_str().is_some()), "{written:#}");
+    assert_eq!(entries.len(), 2, "{written:#}");
+}
+
+#[test]
+fn a_member_that_stands_there_twice_is_no_way_to_say_two_things() {
+    let out = copied(&golden("v1")[1]);
+    let manifest = manifest_of(out.path());
+    let text = fs::read_to_string(&manifest).unwrap();
+    let twice = text.replacen("\"model\":", "\"model\": \"none\",\n      \"model\":", 1);
+    assert_ne!(twice, text);
+    fs::write(&manifest, twice).unwrap();
+    assert!(!verify(out.path()).unwrap().is_sound());
+}
+
+fn secret() -> Secret {
+    let hex = fs::read_to_string(data("ledger/v1.secret.hex")).unwrap();
+    let bytes: Vec<u8> =
+        (0..32).map(|at| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).unwrap()).collect();
+    Secret::from_bytes(&bytes).unwrap()
+}
+
+#[test]
+fn the_ledger_of_version_1_is_read_for_ever_and_a_newer_one_refused_by_name() {
+    let text = fs::read_to_string(data("ledger/v1.ledger")).unwrap();
+    let lines: Vec<Vec<u8>> = text.lines().map(|line| line.as_bytes().to_vec()).collect();
+    for line in &lines {
+        fits("ledger-record-1.json", &serde_json::from_slice(line).unwrap());
+    }
+    let book = read_book(&secret().ledger_key(), &lines).unwrap();
+    assert_eq!((book.n_records(), book.spent().micro(), book.entries().len()), (3, 4_000_000, 1));
+    let newer = Genesis { version: 2, ..Genesis::new(jiff::Timestamp::UNIX_EPOCH) };
+    let line = opening(&secret().ledger_key(), newer);
+    let error = read_book(&secret().ledger_key(), &[line]).unwrap_err().to_string();
+    assert!(error.contains("version 2") && error.contains("knows version 1"), "{error}");
+}
+
+fn codec() -> SegmentCodec {
+    SegmentCodec::new(
+        Secret::from_bytes(&[9; 32]).unwrap(),
+        "metro".to_owned(),
+        Digest::of(b"layout"),
+    )
+}
+
+fn golden_bytes(path: &str) -> Vec<u8> {
+    let hex = fs::read_to_string(data(path)).unwrap();
+    let hex = hex.trim();
+    (0..hex.len() / 2).map(|at| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).unwrap()).collect()
+}
+
+#[test]
+fn segments_and_markers_of_version_1_are_read_for_ever_and_others_refused_by_name() {
+    let window = WindowId::new(16_744);
+    let hasher = Secret::from_bytes(&[9; 32]).unwrap().card_key(window);
+    let stamps: Vec<_> = [(7_u32, 3_u32), (9_000, 0)]
+        .map(|(at, station)| {
+            Tap::new(window, CardKey::new(&hasher, b"card"), at, StationIx(station)).stamp()
+        })
+        .to_vec();
+    let written = codec().taps(window, 5, &stamps, &[1; 24]);
+    assert_eq!(written, golden_bytes("segment/v1-taps.hex"), "{}", shown(&written));
+    let expected = Segment::Taps { window, partition: 5, stamps };
+    assert!(codec().open(&written).unwrap() == expected);
+    let marker = codec().finished(window, 5, 12, &[2; 24]);
+    assert_eq!(marker, golden_bytes("segment/v1-finished.hex"), "{}", shown(&marker));
+    assert!(
+        codec().open(&marker).unwrap()
+            == Segment::Finished { window, partition: 5, n_partitions: 12 }
+    );
+    let mut newer = marker;
+    newer[3] = b'2';
+    let error = codec().open(&newer).unwrap_err().to_string();
+    assert!(error.contains("version 2") && error.contains("knows version 1"), "{error}");
+}
+
+fn shown(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn offset_metadata_of_version_1_is_read_for_ever() {
+    let text = fs::read_to_string(data("offset_metadata/v1.txt")).unwrap();
+    let mut n_read = 0;
+    for line in text.lines() {
+        let (group, metadata) = line.split_once(": ").unwrap();
+        match group {
+            "release" => {
+                assert_eq!(ReleaseMetadata::from_text(metadata).unwrap().to_text(), metadata);
+                assert!(
+                    ReleaseMetadata::from_text(&metadata.replace("tapveil1", "tapveil2")).is_none()
+                );
+            }
+            "ingest" => {
+                assert_eq!(IngestMetadata::from_text(metadata).unwrap().to_text(), metadata);
+                assert!(
+                    IngestMetadata::from_text(&metadata.replace("tapveil1", "tapveil2")).is_none()
+                );
+            }
+            other => panic!("no group {other}"),
+        }
+        n_read += 1;
+    }
+    assert!(n_read >= 4, "{n_read}");
+}
+
+#[test]
+fn every_json_output_fits_its_schema() {
+    let city = City::new();
+    let out = tempfile::tempdir().unwrap();
+    let config = city.config().display().to_string();
+    let releases = out.path().display().to_string();
+    fits("cli-sanitize-1.json", &city.sanitize_into(out.path()).code(0).json());
+    fits("cli-verify-1.json", &run(["verify", &releases, "--json"]).code(0).json());
+    fits("cli-check-1.json", &run(["check", "-c", &config, "--json"]).code(0).json());
+    fits(
+        "cli-ledger-show-1.json",
+        &run(["ledger", "show", "-c", &config, "--json"]).code(0).json(),
+    );
+    fits(
+        "cli-ledger-verify-1.json",
+        &run(["ledger", "verify", "-c", &config, "--json"]).code(0).json(),
+    );
+    fits("cli-audit-1.json", &run(["audit", "--engine", "seqpt", "--json"]).code(0).json());
+}
+
+#[test]
+fn outputs_of_earlier_programs_have_every_member_that_today_s_have() {
+    // Members are added, never taken away: what a script read then, it reads now.
+    for (name, schema) in [
+        ("check", "cli-check-1.json"),
+        ("ledger_show", "cli-ledger-show-1.json"),
+        ("ledger_verify", "cli-ledger-verify-1.json"),
+        ("sanitize", "cli-sanitize-1.json"),
+        ("verify", "cli-verify-1.json"),
+    ] {
+        let mut value = read(&data(&format!("json/v1/{name}.json")));
+        value["format"] = json!(1);
+        fits(schema, &value);
+    }
+}
+
+#[test]
+fn the_page_names_schemas_and_golden_files_that_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = fs::read_to_string(root.join("src/CONTRACT.md")).unwrap();
+    let mut n_named = 0;
+    for word in page.split('`').skip(1).step_by(2) {
+        if word.ends_with("-1.json") || word.ends_with("-2.json") {
+            let found = match word.split_once('*') {
+                None => root.join("deploy/schemas").join(word).exists(),
+                Some((before, _)) => fs::read_dir(root.join("deploy/schemas"))
+                    .unwrap()
+                    .any(|entry| entry.unwrap().file_name().to_string_lossy().starts_with(before)),
+            };
+            assert!(found, "{word} is not there");
+            n_named += 1;
+        }
+    }
+    assert!(n_named >= 8, "{n_named}");
+    for entry in fs::read_dir(root.join("deploy/schemas")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        schema(&name);
+        let family = name.split('-').next().unwrap();
+        assert!(
+            page.contains(&format!("`{name}`")) || page.contains(&format!("`{family}-*")),
+            "{name}"
+        );
+    }
+}
