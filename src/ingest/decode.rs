@@ -6,9 +6,10 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::csv_line::Columns;
+use super::RECORD_BYTES_MAX;
+use super::format::csv::Columns;
+use super::format::json;
 use super::time::TimeReader;
-use super::{RECORD_BYTES_MAX, json_line};
 use crate::model::{Calendar, Reject, Stations, Window};
 use crate::passenger::{CardKey, Tap};
 use crate::secret::{CardHasher, Secret};
@@ -100,7 +101,7 @@ impl Decoder {
         let text = std::str::from_utf8(record).map_err(|_| Reject::NotUtf8)?;
         let [card, station, time] = match &self.columns {
             Some(columns) => columns.pick(text)?,
-            None => json_line::pick(text, &self.settings.fields)?,
+            None => json::pick(text, &self.settings.fields)?,
         };
         if card.is_empty() || station.is_empty() || time.is_empty() {
             return Err(Reject::MissingField);

@@ -7,11 +7,9 @@
 //! Refuses: a file whose header lacks the configured columns.
 //! Why: a bad tap is data, not an error.
 
-mod csv_line;
 mod decode;
 mod file;
-mod json_line;
-mod json_plain;
+mod format;
 mod time;
 
 pub use decode::{Decoded, Decoder, Fields, Format, Settings};

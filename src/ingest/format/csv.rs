@@ -2,20 +2,20 @@
 
 use std::borrow::Cow;
 
-use super::Fields;
+use crate::ingest::Fields;
 use crate::model::Reject;
 
 /// Where the three fields stand in a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Columns {
-    pub(super) card: usize,
-    pub(super) station: usize,
-    pub(super) time: usize,
+pub(in crate::ingest) struct Columns {
+    pub(in crate::ingest) card: usize,
+    pub(in crate::ingest) station: usize,
+    pub(in crate::ingest) time: usize,
 }
 
 impl Columns {
     /// Finds the configured names in a header; gives the names that are not there.
-    pub(super) fn find(header: &str, fields: &Fields) -> Result<Self, Vec<String>> {
+    pub(in crate::ingest) fn find(header: &str, fields: &Fields) -> Result<Self, Vec<String>> {
         let header = header.trim_start_matches('\u{feff}').trim_end_matches(['\r', '\n']);
         let names = split(header).unwrap_or_default();
         let place = |wanted: &str| names.iter().position(|name| name.trim() == wanted);
@@ -30,7 +30,7 @@ impl Columns {
     }
 
     /// The three fields of a line, trimmed.
-    pub(super) fn pick<'a>(&self, line: &'a str) -> Result<[Cow<'a, str>; 3], Reject> {
+    pub(in crate::ingest) fn pick<'a>(&self, line: &'a str) -> Result<[Cow<'a, str>; 3], Reject> {
         let places = [self.card, self.station, self.time];
         if memchr::memchr(b'"', line.as_bytes()).is_some() {
             let fields = split(line).ok_or(Reject::Malformed)?;

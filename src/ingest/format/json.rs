@@ -5,19 +5,27 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 
-use super::{Fields, json_plain};
+use crate::ingest::Fields;
 use crate::model::Reject;
 
+mod plain;
+
 /// The three members of a line.
-pub(super) fn pick<'a>(line: &'a str, fields: &Fields) -> Result<[Cow<'a, str>; 3], Reject> {
-    match json_plain::pick(line, fields) {
+pub(in crate::ingest) fn pick<'a>(
+    line: &'a str,
+    fields: &Fields,
+) -> Result<[Cow<'a, str>; 3], Reject> {
+    match plain::pick(line, fields) {
         Some(found) => Ok(found),
         None => read(line, fields),
     }
 }
 
 /// The same, by the library.
-pub(super) fn read<'a>(line: &'a str, fields: &Fields) -> Result<[Cow<'a, str>; 3], Reject> {
+pub(in crate::ingest) fn read<'a>(
+    line: &'a str,
+    fields: &Fields,
+) -> Result<[Cow<'a, str>; 3], Reject> {
     let mut text = serde_json::Deserializer::from_str(line);
     let found = Members(fields).deserialize(&mut text).map_err(|_| Reject::Malformed)?;
     text.end().map_err(|_| Reject::Malformed)?;

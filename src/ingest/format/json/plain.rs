@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::Fields;
+use crate::ingest::Fields;
 
 /// The three members of a plain line. `None`: ask the library, which also knows what is wrong.
 pub(super) fn pick<'a>(line: &'a str, fields: &Fields) -> Option<[Cow<'a, str>; 3]> {
@@ -101,7 +101,7 @@ impl<'a> Scan<'a> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::json_line;
+    use super::super::read;
     use super::*;
 
     fn fields() -> Fields {
@@ -151,7 +151,7 @@ mod tests {
         ) {
             let line = pieces.concat();
             if let Some(found) = pick(&line, &fields()) {
-                prop_assert_eq!(Ok(found), json_line::read(&line, &fields()));
+                prop_assert_eq!(Ok(found), read(&line, &fields()));
             }
         }
 
@@ -169,7 +169,7 @@ mod tests {
             // Nothing here is unusual but members that are missing or there twice.
             prop_assert_eq!(found.is_some(), wanted("card") && wanted("station") && wanted("time"));
             if let Some(found) = found {
-                prop_assert_eq!(Ok(found), json_line::read(&line, &fields()));
+                prop_assert_eq!(Ok(found), read(&line, &fields()));
             }
         }
     }
