@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rayon::iter::{ParallelBridge, ParallelIterator};
 
-use super::{Decoder, Error, Format, RECORD_BYTES_MAX, Settings};
+use super::{Decoder, Error, RECORD_BYTES_MAX, Settings};
 use crate::metrics::Board;
 use crate::model::{Counts, Reject, WindowId};
 use crate::passenger::Stamp;
@@ -42,9 +42,9 @@ pub fn read_file(
     let mut lines = Lines::new(file);
     let failed = |error| Error::Read { path: name.clone(), error };
     let mut counts = Counts::default();
-    let header = match settings.format {
-        Format::Json => None,
-        Format::Csv => match lines.header().map_err(failed)? {
+    let header = match settings.format.has_header(lines.first().map_err(failed)?) {
+        false => None,
+        true => match lines.header().map_err(failed)? {
             None => return Ok(Harvest::default()),
             Some(header) => Some(header),
         },
@@ -53,11 +53,8 @@ pub fn read_file(
         None => Ok(Decoder::new(settings.clone())),
         Some(header) => {
             let header = String::from_utf8_lossy(header);
-            Decoder::with_header(settings.clone(), &header).map_err(|missing| Error::Header {
-                path: name.clone(),
-                missing: missing.join(", "),
-                found: header.trim().chars().take(200).collect(),
-            })
+            Decoder::with_header(settings.clone(), &header)
+                .map_err(|columns| Error::Header { path: name.clone(), columns })
         }
     };
     let gathered = decode_blocks(&mut lines, decoder, failed, gate, board)?;
@@ -149,6 +146,14 @@ struct Lines {
 impl Lines {
     fn new(file: File) -> Self {
         Self { file, carry: Vec::new(), skipping: false, too_long: 0, ended: false }
+    }
+
+    /// How the file begins, with at least a byte unless it is empty.
+    fn first(&mut self) -> io::Result<&[u8]> {
+        while self.carry.is_empty() && !self.ended {
+            self.fill()?;
+        }
+        Ok(&self.carry)
     }
 
     /// The first line, with at most a record's bytes; `None` for an empty file.

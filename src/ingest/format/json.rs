@@ -1,43 +1,96 @@
-//! One JSON object: three members out of it, strings or numbers. Everything else in it is skipped.
-
-use std::borrow::Cow;
-use std::fmt;
-
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
-
-use crate::ingest::Fields;
-use crate::model::Reject;
+//! One JSON object a record: the wanted members out of it, strings or numbers. Everything else in it is skipped.
 
 mod plain;
 
-/// The three members of a line.
-pub(in crate::ingest) fn pick<'a>(
-    line: &'a str,
-    fields: &Fields,
-) -> Result<[Cow<'a, str>; 3], Reject> {
-    match plain::pick(line, fields) {
-        Some(found) => Ok(found),
-        None => read(line, fields),
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+
+use super::mapping::{NAMES_MAX, Role, Wanted};
+use super::{Below, Format, Mapping, MissingColumns, Registration, begins_with_object, text};
+use crate::model::Reject;
+use crate::passenger::Picked;
+
+pub(super) const REGISTRATION: Registration = Registration {
+    name: "json",
+    about: "one JSON object a message, or a line of a file",
+    sections: Vec::new,
+    build: |_, mapping| Some(Arc::new(Json::new(mapping))),
+};
+
+/// JSON objects, in messages or in lines.
+#[derive(Clone, Debug)]
+pub(super) struct Json {
+    mapping: Mapping,
+    wanted: Wanted,
+}
+
+impl Json {
+    pub(super) fn new(mapping: Mapping) -> Self {
+        Self { wanted: Wanted::new(&mapping), mapping }
+    }
+
+    pub(super) fn pick_text<'a>(&self, line: &'a str) -> Result<Picked<'a>, Reject> {
+        match plain::pick(line, &self.wanted) {
+            Some(picked) => Ok(picked),
+            None => read(line, &self.wanted),
+        }
     }
 }
 
-/// The same, by the library.
-pub(in crate::ingest) fn read<'a>(
-    line: &'a str,
-    fields: &Fields,
-) -> Result<[Cow<'a, str>; 3], Reject> {
+impl Format for Json {
+    fn mapping(&self) -> &Mapping {
+        &self.mapping
+    }
+
+    fn recognizes(&self, first: &[u8]) -> bool {
+        begins_with_object(first)
+    }
+
+    fn has_header(&self, _: &[u8]) -> bool {
+        false
+    }
+
+    fn below(&self, _: &str) -> Result<Below, MissingColumns> {
+        Ok(Below { format: Arc::new(self.clone()), is_like_messages: true })
+    }
+
+    fn header(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn pick<'a>(&self, record: &'a [u8]) -> Result<Picked<'a>, Reject> {
+        self.pick_text(text(record)?)
+    }
+
+    fn encode(&self, picked: &Picked<'_>) -> Vec<u8> {
+        let mut record = Vec::with_capacity(96);
+        for (index, name) in self.wanted.names.iter().enumerate() {
+            let Some(value) = self.wanted.value(picked, index) else { continue };
+            record.push(if record.is_empty() { b'{' } else { b',' });
+            for (text, sign) in [(name.as_str(), Some(b':')), (value, None)] {
+                serde_json::to_writer(&mut record, text).expect("memory takes any text");
+                record.extend(sign);
+            }
+        }
+        record.push(b'}');
+        record
+    }
+}
+
+/// The wanted members of a line, by the library.
+fn read<'a>(line: &'a str, wanted: &Wanted) -> Result<Picked<'a>, Reject> {
     let mut text = serde_json::Deserializer::from_str(line);
-    let found = Members(fields).deserialize(&mut text).map_err(|_| Reject::Malformed)?;
+    let mut found = Members(wanted).deserialize(&mut text).map_err(|_| Reject::Malformed)?;
     text.end().map_err(|_| Reject::Malformed)?;
-    match found {
-        [Some(card), Some(station), Some(time)] => Ok([card, station, time]),
-        _ => Err(Reject::MissingField),
-    }
+    Ok(wanted.picked(&mut found))
 }
 
-type Found<'a> = [Option<Cow<'a, str>>; 3];
+type Found<'a> = [Option<Cow<'a, str>>; NAMES_MAX];
 
-struct Members<'f>(&'f Fields);
+struct Members<'w>(&'w Wanted);
 
 impl<'de> DeserializeSeed<'de> for Members<'_> {
     type Value = Found<'de>;
@@ -55,17 +108,10 @@ impl<'de> Visitor<'de> for Members<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut found: Found<'de> = [None, None, None];
-        while let Some(Key(name)) = map.next_key_seed(KeySeed)? {
-            let names = [
-                (&self.0.card, Scalar::Id),
-                (&self.0.station, Scalar::Id),
-                (&self.0.time, Scalar::Time),
-            ];
-            let mut wanted =
-                names.into_iter().zip(&mut found).filter(|((wanted, _), _)| **wanted == *name);
-            match wanted.next() {
-                Some(((_, scalar), slot)) => *slot = map.next_value_seed(scalar)?,
+        let mut found = Found::default();
+        while let Some(index) = map.next_key_seed(Key(self.0))? {
+            match index {
+                Some(index) => found[index] = map.next_value_seed(Scalar(self.0.role(index)))?,
                 None => {
                     map.next_value::<IgnoredAny>()?;
                 }
@@ -75,25 +121,32 @@ impl<'de> Visitor<'de> for Members<'_> {
     }
 }
 
-struct KeySeed;
-struct Key<'a>(Cow<'a, str>);
+/// Which of the wanted names a member has. Names are compared as they are: one with a space is another name.
+struct Key<'w>(&'w Wanted);
 
-impl<'de> DeserializeSeed<'de> for KeySeed {
-    type Value = Key<'de>;
+impl<'de> DeserializeSeed<'de> for Key<'_> {
+    type Value = Option<usize>;
 
     fn deserialize<D: Deserializer<'de>>(self, text: D) -> Result<Self::Value, D::Error> {
-        text.deserialize_str(Scalar::Id).map(|key| Key(key.unwrap_or_default()))
+        text.deserialize_str(self)
     }
 }
 
-/// A string or a number as text; null is nothing; anything else is not a tap.
-enum Scalar {
-    /// A whole number of at most 64 bits: beyond that two ids could be rounded to one, and two cards would
-    /// become one.
-    Id,
-    /// Any number: seconds may have a fraction.
-    Time,
+impl Visitor<'_> for Key<'_> {
+    type Value = Option<usize>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
+        Ok(self.0.find(name))
+    }
 }
+
+/// A string or a number as text; null is nothing. What else a value may be depends on its role. An id is a whole number of at
+/// most 64 bits: beyond that two ids could be rounded to one, and two cards would become one.
+struct Scalar(Role);
 
 impl<'de> DeserializeSeed<'de> for Scalar {
     type Value = Option<Cow<'de, str>>;
@@ -127,9 +180,18 @@ impl<'de> Visitor<'de> for Scalar {
     }
 
     fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Self::Value, E> {
-        match self {
-            Self::Time if number.is_finite() => Ok(Some(Cow::Owned(number.to_string()))),
+        match self.0 {
+            Role::Time | Role::Word if number.is_finite() => {
+                Ok(Some(Cow::Owned(number.to_string())))
+            }
             _ => Err(E::custom("not a number that can be kept exactly")),
+        }
+    }
+
+    fn visit_bool<E: serde::de::Error>(self, flag: bool) -> Result<Self::Value, E> {
+        match self.0 {
+            Role::Word => Ok(Some(Cow::Borrowed(if flag { "true" } else { "false" }))),
+            Role::Id | Role::Time => Err(E::custom("neither a string nor a number")),
         }
     }
 
