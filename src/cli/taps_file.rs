@@ -166,10 +166,13 @@ mod tests {
     /// A file without a header begins with a card: the complaint must not show it.
     #[test]
     fn a_complaint_about_a_header_never_shows_the_file() {
-        for format in ["csv", "json"] {
+        for format in ["csv", "json", "tides"] {
             let failure = open("4711,central,2015-11-09T07:00:00Z\n", format, false).err().unwrap();
             let said = format!("{failure:?}");
-            let wanted = "card, stop, time";
+            let wanted = match format {
+                "tides" => "token_id, stop_id, event_timestamp",
+                _ => "card, stop, time",
+            };
             assert!(said.contains("line 1") && said.contains(wanted), "{said}");
             assert!(!said.contains("4711") && !said.contains("central"), "{said}");
         }

@@ -47,6 +47,8 @@ fn every_mistake_in_the_rules_is_one_clear_complaint() {
             "feed.csv.columns",
             "station is missing",
         ),
+        ("[feed]\nformat = \"tides\"\nfields = { card = \"x\" }", "feed.fields", "leave it out"),
+        ("[feed]\nformat = \"tdes\"", "feed.format", "did you mean \"tides\"?"),
     ] {
         let complaint = feed.complaint(added);
         assert!(complaint.starts_with(&format!("{key}: ")), "{added}: {complaint}");
@@ -69,6 +71,7 @@ fn rules_are_part_of_the_digest() {
         "[feed]\nkind = { field = \"x\", entry = [\"b\"], exit = [\"a\"] }",
         "[feed]\nformat = \"csv\"",
         "[feed]\nformat = \"csv\"\ncsv.columns = [\"time\", \"card\", \"station\"]",
+        "[feed]\nformat = \"tides\"",
     ] {
         let digest = digest(one);
         assert!(!seen.contains(&digest), "{one}");

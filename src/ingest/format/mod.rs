@@ -8,6 +8,7 @@
 mod csv;
 mod json;
 mod mapping;
+mod tides;
 
 pub use mapping::{Fields, KeepRule, KindRule, Mapping};
 
@@ -20,7 +21,7 @@ use crate::model::Reject;
 use crate::passenger::Picked;
 
 /// Every format of this program, the default first.
-pub const STANDARD: &[Registration] = &[json::REGISTRATION, csv::REGISTRATION];
+pub const STANDARD: &[Registration] = &[json::REGISTRATION, csv::REGISTRATION, tides::REGISTRATION];
 
 /// Builds a format from the values of `[feed]`, for records with these fields; all complaints at once.
 pub type Build = fn(&mut Values<'_>, Mapping) -> Option<Arc<dyn Format>>;
