@@ -78,21 +78,29 @@ impl Mapping {
     }
 
     /// Why a record does not count, as far as its fields say.
+    #[inline]
     pub fn judge(&self, picked: &Picked<'_>) -> Result<(), Reject> {
-        let is_missing =
-            |value: &Option<Cow<'_, str>>| value.as_ref().is_none_or(|value| value.is_empty());
-        for (rule, value) in self.keep.iter().zip(&picked.filter_values) {
-            if !is_missing(value)
-                && !rule.values.iter().any(|kept| Some(kept.as_str()) == value.as_deref())
-            {
-                return Err(Reject::Filtered);
-            }
+        if !self.keep.is_empty() {
+            self.filter(picked)?;
         }
-        let is_whole =
-            !picked.card.is_empty() && !picked.station.is_empty() && !picked.time.is_empty();
-        match is_whole && !picked.filter_values.iter().any(is_missing) {
-            true => Ok(()),
-            false => Err(Reject::MissingField),
+        match picked.card.is_empty() || picked.station.is_empty() || picked.time.is_empty() {
+            true => Err(Reject::MissingField),
+            false => Ok(()),
+        }
+    }
+
+    /// Another value than those that are kept is told before any that is missing.
+    fn filter(&self, picked: &Picked<'_>) -> Result<(), Reject> {
+        let values = || self.keep.iter().zip(&picked.filter_values);
+        let written =
+            |value: &Option<Cow<'_, str>>| value.as_ref().is_some_and(|text| !text.is_empty());
+        let is_kept = |(rule, value): (&KeepRule, &Option<Cow<'_, str>>)| {
+            !written(value) || rule.values.iter().any(|kept| value.as_deref() == Some(kept))
+        };
+        match (values().all(is_kept), picked.filter_values.iter().all(written)) {
+            (false, _) => Err(Reject::Filtered),
+            (true, false) => Err(Reject::MissingField),
+            (true, true) => Ok(()),
         }
     }
 
@@ -124,6 +132,7 @@ pub(super) struct Wanted {
     kind: Option<usize>,
     transaction: Option<usize>,
     filters: Vec<usize>,
+    has_rules: bool,
 }
 
 /// What a value may be.
@@ -157,7 +166,8 @@ impl Wanted {
         let filters = mapping.keep.iter().map(|rule| index(&rule.field)).collect();
         let transaction = transaction.as_ref().map(index);
         assert!(names.len() <= NAMES_MAX, "G-3: the configuration bounds the rules");
-        Self { names, kind, transaction, filters }
+        let has_rules = kind.is_some() || transaction.is_some() || !mapping.keep.is_empty();
+        Self { names, kind, transaction, filters, has_rules }
     }
 
     /// Whether a header can do without this name.
@@ -182,14 +192,19 @@ impl Wanted {
     }
 
     /// The fields by name, out of the values in the order of the names.
-    pub(super) fn picked<'a, V: Clone + Into<Cow<'a, str>>>(
-        &self,
-        values: &mut [Option<V>],
-    ) -> Picked<'a> {
-        let shared = |index: &usize| values.get(*index).cloned().flatten().map(Into::into);
-        let (kind, transaction) = (self.kind.as_ref(), self.transaction.as_ref());
-        let (kind, transaction) = (kind.and_then(shared), transaction.and_then(shared));
-        let filter_values = self.filters.iter().map(shared).collect();
+    #[inline]
+    pub(super) fn picked<'a, V>(&self, values: &mut [Option<V>]) -> Picked<'a>
+    where
+        V: Clone + Into<Cow<'a, str>>,
+    {
+        let (mut kind, mut transaction, mut filter_values) = (None, None, Vec::new());
+        // A feed without rules wants three fields; there is nothing to look up.
+        if self.has_rules {
+            let shared = |index: usize| values.get(index).cloned().flatten().map(Into::into);
+            kind = self.kind.and_then(shared);
+            transaction = self.transaction.and_then(shared);
+            filter_values = self.filters.iter().map(|index| shared(*index)).collect();
+        }
         let mut own = |index: usize| values[index].take().map(Into::into).unwrap_or_default();
         Picked {
             card: own(Self::CARD),

@@ -14,6 +14,10 @@ pub(super) fn pick<'a>(line: &'a str, wanted: &Wanted) -> Option<Picked<'a>> {
 }
 
 fn scan<'a, const N: usize>(line: &'a str, wanted: &Wanted) -> Option<[Option<&'a str>; N]> {
+    let n_wanted = wanted.names.len();
+    let names: [&[u8]; N] = std::array::from_fn(|index| {
+        wanted.names.get(index).map_or(&[][..], |name| name.as_bytes())
+    });
     let mut found = [None; N];
     let mut scan = Scan { line, at: 0 };
     scan.expect(b'{')?;
@@ -21,7 +25,8 @@ fn scan<'a, const N: usize>(line: &'a str, wanted: &Wanted) -> Option<[Option<&'
         let key = scan.string()?;
         scan.expect(b':')?;
         let value = scan.scalar()?;
-        if let Some(index) = wanted.find(key) {
+        let index = names.iter().position(|name| *name == key.as_bytes());
+        if let Some(index) = index.filter(|index| *index < n_wanted) {
             // A member that is there twice is unusual enough.
             if found[index].replace(value.trim()).is_some() {
                 return None;
