@@ -34,6 +34,7 @@ pub struct Metrics {
     withheld: IntCounterVec,
     flush_seconds: Histogram,
     windows_open: IntGauge,
+    windows_filling: IntGauge,
     taps_held: IntGauge,
     bytes_held: IntGauge,
     verify_failures: IntCounter,
@@ -91,6 +92,11 @@ impl Metrics {
                 &registry,
                 "tapveil_window_open",
                 "Windows on their way to a release.",
+            ),
+            windows_filling: int_gauge(
+                &registry,
+                "tapveil_ingest_windows_filling",
+                "Windows that this worker has committed taps of and has not finished.",
             ),
             taps_held: int_gauge(
                 &registry,
@@ -193,6 +199,11 @@ impl Metrics {
         self.bytes_held.set(i64::try_from(bytes).unwrap_or(i64::MAX));
         self.windows_open.set(i64::try_from(windows).unwrap_or(i64::MAX));
         self.taps_held.set(i64::try_from(taps).unwrap_or(i64::MAX));
+    }
+
+    /// So many windows on the board are not finished.
+    pub fn windows_filling(&self, windows: usize) {
+        self.windows_filling.set(i64::try_from(windows).unwrap_or(i64::MAX));
     }
 
     /// A window was withheld.

@@ -108,6 +108,7 @@ fn play_and_run(
         observers: Observers {
             metrics: &console.shown.metrics,
             status: &console.shown.status,
+            board: &console.shown.board,
             log: &|event| match event {
                 Event::WaitingForLedger | Event::WaitingForBroker(_) | Event::Topic(_) => {}
                 event => say(&format!("  {event}")),

@@ -10,7 +10,7 @@ use crate::clock::SystemClock;
 use crate::config::{self, Settings, Statement};
 use crate::console::{Facts, Opened, Shown, Token};
 use crate::engine::Registry;
-use crate::metrics::{Health, Metrics, Status};
+use crate::metrics::{Board, Health, Metrics, Status};
 use crate::model::WindowId;
 use crate::pipeline::Observers;
 use crate::pipeline::run::{Role, Service, Stop};
@@ -72,6 +72,7 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         observers: Observers {
             metrics: &console.shown.metrics,
             status: &console.shown.status,
+            board: &console.shown.board,
             log: &log::event,
         },
     };
@@ -99,6 +100,7 @@ impl Console {
             metrics: Metrics::new(VERSION, COMMIT),
             health: Health::default(),
             status: Status::default(),
+            board: Board::default(),
             facts: Facts { note, ..facts(settings) },
             ingests: role != Role::Release,
             releases: role != Role::Ingest,

@@ -11,7 +11,7 @@ use crate::publish::shelf;
 pub(super) fn windows(shown: &Shown) -> Json<Value> {
     let known = shown.status.snapshot();
     Json(json!({
-        "windows": windows::lines(&shown.facts, shown.facts.clock.now(), &known),
+        "windows": windows::lines(&shown.facts, shown.facts.clock.now(), &known, &shown.board.windows()),
         "watermark": known.watermark.map(|at| at.to_string()),
     }))
 }

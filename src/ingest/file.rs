@@ -14,7 +14,7 @@ use crate::passenger::Stamp;
 use crate::window::{Arrival, Gate, OpenWindows};
 
 /// A file is one partition; the board knows it by this number.
-const PARTITION: u32 = 0;
+const PARTITION: i32 = 0;
 const BLOCK_BYTES: usize = 1 << 20;
 
 /// What a file gave.
@@ -62,7 +62,7 @@ pub fn read_file(
         counts.reject(Reject::TooLong);
     }
     let mut open = OpenWindows::default();
-    for Gathered { windows, counts: theirs } in gathered {
+    for Gathered { windows, counts: theirs, .. } in gathered {
         counts.add(&theirs);
         for (window, stamps) in windows {
             open.add_all(window, stamps);
@@ -75,6 +75,8 @@ pub fn read_file(
 #[derive(Default)]
 struct Gathered {
     windows: BTreeMap<WindowId, Vec<Stamp>>,
+    /// Taps that stand on the board.
+    told: BTreeMap<WindowId, usize>,
     counts: Counts,
 }
 
@@ -110,14 +112,19 @@ fn decode(
     board: &Board,
     gathered: &mut Gathered,
 ) {
-    let before = gathered.counts.clone();
     for line in block.split(|&byte| byte == b'\n') {
         if !matches!(line, b"" | b"\r") {
             take(decoder, line, gate, gathered);
         }
     }
-    let new = gathered.counts.taps - before.taps;
-    board.add(PARTITION, new, gathered.counts.n_rejects() - before.n_rejects());
+    let Gathered { windows, told, .. } = gathered;
+    for (window, stamps) in windows {
+        let told = told.entry(*window).or_default();
+        if *told < stamps.len() {
+            board.add(PARTITION, *window, (stamps.len() - *told) as u64);
+            *told = stamps.len();
+        }
+    }
 }
 
 fn take(decoder: &mut Decoder, line: &[u8], gate: &Gate, gathered: &mut Gathered) {

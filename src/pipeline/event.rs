@@ -6,8 +6,9 @@ use std::fmt;
 use jiff::Timestamp;
 
 use crate::ledger::{Book, Entry, Refusal};
-use crate::metrics::{Booked, Gathered, KafkaNumbers, Metrics, Status};
+use crate::metrics::{Board, Booked, Gathered, KafkaNumbers, Metrics, Status};
 use crate::model::{Counts, MicroEpsilon, Window};
+use crate::protocol::FlushedWindow;
 
 /// How much an event matters to whoever reads the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,7 +33,12 @@ pub enum Event {
     /// The feed does not fit its configuration.
     MostTapsLate,
     /// Taps and rejects were counted for good: a file was read, or a flush committed.
-    Ingested(Counts),
+    Ingested {
+        /// How many.
+        counts: Counts,
+        /// How far each window of each partition came. None for a file: its reader writes the board itself, block by block.
+        windows: Vec<FlushedWindow>,
+    },
     /// A flush took so many seconds.
     Flushed(f64),
     /// A partition went to another worker, which reads so many records again.
@@ -139,7 +145,7 @@ impl Event {
             Self::WaitingForLedger => "waiting_for_ledger",
             Self::Topic(_) => "topic",
             Self::MostTapsLate => "most_taps_late",
-            Self::Ingested(_) => "ingested",
+            Self::Ingested { .. } => "ingested",
             Self::Flushed(_) => "flushed",
             Self::PartitionGone { .. } => "partition_gone",
             Self::PartitionAt { .. } => "partition_at",
@@ -163,7 +169,7 @@ impl Event {
     /// How much it matters.
     pub fn weight(&self) -> Weight {
         match self {
-            Self::Ingested(_)
+            Self::Ingested { .. }
             | Self::Flushed(_)
             | Self::PartitionGone { .. }
             | Self::PartitionAt { .. }
@@ -228,6 +234,8 @@ pub struct Observers<'a> {
     pub metrics: &'a Metrics,
     /// What the console shows.
     pub status: &'a Status,
+    /// How far each window is.
+    pub board: &'a Board,
     /// One line for every event that is not silent.
     pub log: &'a (dyn Fn(&Event) + Sync),
 }
@@ -235,12 +243,23 @@ pub struct Observers<'a> {
 impl Observers<'_> {
     /// Something happened: the only place from which a metric, the console's state or the log changes.
     pub fn tell(&self, event: &Event) {
-        let (metrics, status) = (self.metrics, self.status);
+        let (metrics, status, board) = (self.metrics, self.status, self.board);
         match event {
-            Event::Ingested(counts) => metrics.ingested(counts),
+            Event::Ingested { counts, windows } => {
+                metrics.ingested(counts);
+                for one in windows {
+                    board.add(one.partition, one.window, one.n_taps);
+                    if one.is_finished {
+                        board.finish(one.partition, one.window);
+                    }
+                }
+                metrics.windows_filling(board.n_filling());
+            }
             Event::Flushed(seconds) => metrics.flushed(*seconds),
             Event::PartitionGone { partition, n_replayed } => {
                 metrics.partition_gone(*partition);
+                board.forget_partition(*partition);
+                metrics.windows_filling(board.n_filling());
                 metrics.replayed(*n_replayed);
             }
             Event::PartitionAt { partition, lag, arrived_secs } => {
@@ -258,10 +277,12 @@ impl Observers<'_> {
             }
             Event::Sealed(n_duplicates) => metrics.sealed(*n_duplicates),
             Event::EngineRan { engine, seconds } => metrics.engine_ran(engine, *seconds),
-            Event::Released { engine, seconds, at, .. } => {
+            Event::Released { window, engine, seconds, at, .. } => {
+                board.forget_window(window.id());
                 metrics.released(engine, *seconds, at.as_second());
             }
             Event::Withheld { window, refusal } => {
+                board.forget_window(window.id());
                 metrics.withheld(refusal.reason());
                 status.withheld(window.id(), &refusal.to_string());
             }
