@@ -165,7 +165,7 @@ impl Wanted {
         let kind = mapping.kind.as_ref().map(|rule| index(&rule.field));
         let filters = mapping.keep.iter().map(|rule| index(&rule.field)).collect();
         let transaction = transaction.as_ref().map(index);
-        assert!(names.len() <= NAMES_MAX, "G-3: the configuration bounds the rules");
+        assert!(names.len() <= NAMES_MAX, "the configuration bounds the number of rules");
         let has_rules = kind.is_some() || transaction.is_some() || !mapping.keep.is_empty();
         Self { names, kind, transaction, filters, has_rules }
     }

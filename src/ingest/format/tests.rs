@@ -124,7 +124,7 @@ fn a_file_is_recognized_by_its_beginning() {
 }
 
 proptest! {
-    /// G-1: every format reads what it wrote, whatever stands in the fields.
+    /// I-4: every format reads what it wrote, whatever stands in the fields.
     #[test]
     fn what_a_format_writes_it_reads(
         card in "[^\\s\"][\\PC]{0,12}", station in "\\PC{0,12}", time in "[\",;a-z0-9{}\\\\ ]{0,12}", rules in any::<bool>(),
