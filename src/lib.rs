@@ -5,7 +5,7 @@
 )]
 
 pub use tapveil_core::{
-    audit, declare, engine, model, passenger, protocol, recheck, seal, secret, window,
+    audit, declare, engine, guarantee, model, passenger, protocol, seal, secret, window,
 };
 
 pub use tapveil_core::{keys, words};

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use super::digest::digest;
@@ -60,8 +61,9 @@ fn read(file: &mut File<'_>, base: &Path, registry: &Registry) -> Option<Setting
     let format = format(file, feed.as_ref());
     let stations = stations(file, base);
     let window = file.section::<WindowKeys>("window");
-    let calendar =
-        feed.as_ref().zip(window.as_ref()).and_then(|(feed, window)| calendar(file, feed, window));
+    // Lengths are wrong in any zone: a feed that cannot be read hides no complaint about windows.
+    let zone = feed.as_ref().map_or(TimeZone::UTC, |feed| feed.time_zone.0.clone());
+    let calendar = window.as_ref().and_then(|window| calendar(file, zone, window));
     let range = calendar
         .as_ref()
         .zip(window.as_ref())
@@ -183,9 +185,9 @@ fn stations(file: &mut File<'_>, base: &Path) -> Option<Arc<Stations>> {
     }
 }
 
-fn calendar(file: &mut File<'_>, feed: &FeedKeys, window: &WindowKeys) -> Option<Calendar> {
+fn calendar(file: &mut File<'_>, zone: TimeZone, window: &WindowKeys) -> Option<Calendar> {
     let (length, slot) = (window.length.0.as_secs(), window.slot.0.as_secs());
-    match Calendar::new(feed.time_zone.0.clone(), length, window.day_start.0, slot) {
+    match Calendar::new(zone, length, window.day_start.0, slot) {
         Ok(calendar) => Some(calendar),
         Err(complaints) => {
             for complaint in complaints {

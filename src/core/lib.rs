@@ -16,7 +16,7 @@ pub mod passenger;
 pub mod window;
 pub mod seal;
 pub mod ledger;
-pub mod recheck;
+pub mod guarantee;
 pub mod engine;
 pub mod audit;
 pub mod protocol;

@@ -69,7 +69,9 @@ fn imports(text: &str) -> BTreeSet<String> {
         };
         for item in list.split(',') {
             let item = item.trim().split("::").next().unwrap_or_default();
-            if item.starts_with(|c: char| c.is_ascii_lowercase()) {
+            // `crate::keys!` names a macro, not a room.
+            let is_macro = rest.strip_prefix(item).is_some_and(|rest| rest.starts_with('!'));
+            if item.starts_with(|c: char| c.is_ascii_lowercase()) && !is_macro {
                 found.insert(item.to_owned());
             }
         }
@@ -140,7 +142,7 @@ fn assert_no_circles(list: &BTreeMap<String, BTreeSet<String>>, mut built: BTree
 /// The checker itself is checked: it must see a breach in every way one can be written.
 #[test]
 fn the_import_reader_sees_every_form() {
-    let text = "use crate::model::ErrorKind;\nuse crate::{engine, ledger::Permit};\nlet x = crate::seal::y();";
+    let text = "use crate::model::ErrorKind;\nuse crate::{engine, ledger::Permit};\nlet x = crate::seal::y();\ncrate::keys! {}";
     let expected = ["engine", "ledger", "model", "seal"].map(str::to_owned);
     assert_eq!(imports(text), BTreeSet::from(expected));
 }
@@ -157,7 +159,7 @@ fn packages_stay_in_their_homes() {
         ("anyhow", &["src/cli/"]),
         ("toml", &["src/config/"]),
         ("axum", &["src/console/"]),
-        ("maud", &["src/console/"]),
+        ("maud", &["src/console/", "src/publish/report"]),
         ("tracing", &["src/cli/"]),
         ("rdkafka", &["src/kafka/", "src/pipeline/run"]),
     ];

@@ -23,11 +23,12 @@ pub mod tree;
 mod trips;
 pub mod weave;
 
+pub use crate::guarantee::Guarantee;
 pub use audit_output::AuditOutput;
 pub use forecast::{ExpectedError, Figure, Forecast, ShareFact};
 pub use published::{Interval, LegCount, Legs, LengthCount, StationCount, Tables};
 pub use registry::{AuditForm, AuditInstance, Build, Registration, Registry, STANDARD, World};
-pub use release::{Draft, EngineDescription, Guarantee, Release, ReleaseId, Row, UniverseFacts};
+pub use release::{Draft, EngineDescription, Release, ReleaseId, Row, UniverseFacts};
 
 use std::fmt;
 

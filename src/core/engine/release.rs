@@ -1,11 +1,10 @@
 //! What leaves: rows with counts, and the public facts about how they were made.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
+use crate::guarantee::Guarantee;
 use crate::ledger::{Permit, Reservation};
-use crate::model::{Cost, Digest, Doublet, MicroEpsilon, PathKind, Window};
+use crate::model::{Cost, Digest, Doublet, PathKind, Window};
 use crate::seal::SealedWindow;
 
 use super::{Error, ExpectedError, ShareFact, Tables};
@@ -35,71 +34,6 @@ pub struct Row {
     pub path: Vec<Doublet>,
     /// A positive number: noisy and consistent, or exact where an engine suppresses.
     pub count: u64,
-}
-
-/// What the release promises, in the words of the manifest.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-#[serde(tag = "model")]
-pub enum Guarantee {
-    /// ε-differential privacy.
-    #[serde(rename = "differential-privacy (computational: noise keyed by the secret)")]
-    Differential {
-        /// ε in millionths.
-        epsilon_micro: MicroEpsilon,
-        /// What one unit of privacy is.
-        unit: String,
-        /// What neighbouring means.
-        neighbouring: String,
-    },
-    /// LK-privacy: what an adversary knows of a card, if at most L doublets, fits at least K cards.
-    #[serde(rename = "lk")]
-    Lk {
-        /// How many doublets an adversary knows.
-        #[serde(rename = "L")]
-        l: u32,
-        /// How many trajectories share them.
-        #[serde(rename = "K")]
-        k: u32,
-        /// Always false.
-        dp: bool,
-        /// What one unit of privacy is.
-        unit: String,
-    },
-    /// No adversary infers a place of others with more than this probability.
-    #[serde(rename = "projection")]
-    Projection {
-        /// The probability, an exact decimal.
-        #[serde(rename = "P_br")]
-        breach: String,
-        /// Every adversary with the ids of its stations.
-        adversaries: BTreeMap<String, Vec<String>>,
-        /// Always false.
-        dp: bool,
-        /// What one unit of privacy is.
-        unit: String,
-    },
-    /// Nothing is promised.
-    #[serde(rename = "none")]
-    Nothing {
-        /// Always false.
-        dp: bool,
-        /// Why.
-        why: String,
-    },
-}
-
-impl Guarantee {
-    /// ε for one card in one window, of which so many doublets count.
-    pub fn differential(epsilon: MicroEpsilon, max_length: std::num::NonZeroU32) -> Self {
-        Self::Differential {
-            epsilon_micro: epsilon,
-            unit: format!(
-                "one card's whole trajectory in one window, at most its first {max_length} doublets"
-            ),
-            neighbouring: "one card added or removed (replacing one costs twice as much)"
-                .to_owned(),
-        }
-    }
 }
 
 /// Public facts about the engine.

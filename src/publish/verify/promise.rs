@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::super::members::Members;
 use super::super::parquet::Table;
+use crate::guarantee::{self as promised, Trip};
 use crate::model::{Doublet, Portion, StationIx};
-use crate::recheck::{self, Trip};
 
 /// What the rows say against the guarantee, if anything. `Err` blames the manifest.
 pub(super) fn check(
@@ -17,12 +17,12 @@ pub(super) fn check(
     let owned = Rows::of(table);
     let trips = owned.trips();
     let breach = match model {
-        "lk" => recheck::lk(&trips, number(guarantee, "L")?, number(guarantee, "K")?.into()),
+        "lk" => promised::lk(&trips, number(guarantee, "L")?, number(guarantee, "K")?.into()),
         "projection" => {
             let breach = guarantee.get("P_br").and_then(Value::as_str);
             let breach = breach.and_then(|text| Portion::parse(text).ok());
             let breach = breach.ok_or("has no privacy.guarantee.P_br between 0 and 1")?;
-            recheck::projection(&trips, &owners(guarantee, ids)?, breach)
+            promised::projection(&trips, &owners(guarantee, ids)?, breach)
         }
         "none" => Ok(()),
         // Noise cannot be seen in the rows; everything about it is in the proofs.

@@ -26,8 +26,8 @@ use std::sync::Arc;
 
 use super::trips::Trips;
 use super::{Draft, Engine, EngineDescription, Error, Forecast, Guarantee, Row, UniverseFacts};
+use crate::guarantee::{self, Trip};
 use crate::model::{Cost, Digest, PathKind, Stations, Window};
-use crate::recheck::{self, Trip};
 use crate::seal::SealedWindow;
 use crate::secret::NoiseKey;
 use greedy::Greedy;
@@ -102,7 +102,7 @@ impl Lk {
         let trips: Vec<Trip<'_>> =
             rows.iter().map(|row| Trip { path: &row.path, count: row.count }).collect();
         let Settings { l, k, .. } = &self.settings;
-        recheck::lk(&trips, l.get(), u64::from(k.get()))
+        guarantee::lk(&trips, l.get(), u64::from(k.get()))
             .map_err(|breach| Error::Promise(breach.to_string()))
     }
 

@@ -22,8 +22,8 @@ use std::sync::Arc;
 
 use super::trips::Trips;
 use super::{Draft, Engine, EngineDescription, Error, Forecast, Guarantee, Row, UniverseFacts};
+use crate::guarantee::{self, Trip};
 use crate::model::{Cost, Digest, PathKind, Portion, StationIx, Stations, Window};
-use crate::recheck::{self, Trip};
 use crate::seal::SealedWindow;
 use crate::secret::NoiseKey;
 use gain::Losses;
@@ -109,7 +109,7 @@ impl Projection {
     fn recheck(&self, rows: &[Row]) -> Result<(), Error> {
         let trips: Vec<Trip<'_>> =
             rows.iter().map(|row| Trip { path: &row.path, count: row.count }).collect();
-        recheck::projection(&trips, &self.owners, self.settings.breach)
+        guarantee::projection(&trips, &self.owners, self.settings.breach)
             .map_err(|breach| Error::Promise(breach.to_string()))
     }
 

@@ -1,11 +1,5 @@
-//! Recheck tests a promise of suppression on the rows that leave, by itself.
-//!
-//! In → out: paths with counts and the promise's parameters → nothing, or the first [`Breach`].
-//! Promises: Q-1 shares no code with the engines; Q-2 every breach of the definition is found; Q-3 memory grows
-//!   with the rows, not with the sequences that can be made from them.
-//! Refuses: nothing; it only looks.
-//! Why: an engine that checks itself with its own code repeats its own mistakes. The engines ask before a release
-//!   leaves, `tapveil verify` asks the files alone.
+//! Checks a promise of suppression on the rows that leave. Shares no code with the engines: an engine that checks itself
+//! with its own code repeats its own mistakes. Engines ask before a release leaves, `tapveil verify` asks the files alone.
 
 mod lk;
 mod projection;
