@@ -302,3 +302,37 @@ impl Observers<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::WindowId;
+
+    /// One event writes the counters, the board and the gauge that is read from it.
+    #[test]
+    fn a_flush_is_on_the_board_until_its_partition_goes() {
+        let (metrics, status, board) =
+            (Metrics::new("v", "c"), Status::default(), Board::default());
+        let log = |event: &Event| panic!("{} is silent", event.name());
+        let observers = Observers { metrics: &metrics, status: &status, board: &board, log: &log };
+        let flushed = |partition: i32, window: i64, n_taps: u64, is_finished: bool| FlushedWindow {
+            partition,
+            window: WindowId::new(window),
+            n_taps,
+            is_finished,
+        };
+        let windows =
+            vec![flushed(0, 7, 3, true), flushed(0, 8, 4, false), flushed(1, 7, 5, false)];
+        let mut counts = Counts::default();
+        counts.taps = 12;
+        observers.tell(&Event::Ingested { counts, windows });
+        let seventh = board.windows()[&WindowId::new(7)];
+        assert_eq!((seventh.n_taps, seventh.n_partitions, seventh.n_finished), (8, 2, 1));
+        let text = metrics.text();
+        assert!(text.contains("tapveil_ingest_taps_total 12"), "{text}");
+        assert!(text.contains("tapveil_ingest_windows_filling 2"), "{text}");
+        observers.tell(&Event::PartitionGone { partition: 1, n_replayed: 0 });
+        assert_eq!(board.windows()[&WindowId::new(7)].n_taps, 3);
+        assert!(metrics.text().contains("tapveil_ingest_windows_filling 1"));
+    }
+}
