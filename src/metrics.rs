@@ -34,6 +34,7 @@ pub struct Metrics {
     withheld: IntCounterVec,
     flush_seconds: Histogram,
     windows_open: IntGauge,
+    windows_filling: IntGauge,
     taps_held: IntGauge,
     bytes_held: IntGauge,
     verify_failures: IntCounter,
@@ -57,6 +58,7 @@ impl Metrics {
             registry.register(Box::new(gauge.clone())).expect("a name of its own");
             gauge
         };
+        let whole_gauge = |name: &str, help: &str| int_gauge(&registry, name, help);
         let metrics = Self {
             taps: counter("tapveil_ingest_taps_total", "Taps that count, duplicates among them."),
             rejects: counters(
@@ -87,24 +89,19 @@ impl Metrics {
             releases: counters("tapveil_publish_releases_total", "Releases in place.", "engine"),
             withheld: counters("tapveil_publish_withheld_total", "Windows withheld.", "reason"),
             flush_seconds: flush_seconds(&registry),
-            windows_open: int_gauge(
-                &registry,
-                "tapveil_window_open",
-                "Windows on their way to a release.",
+            windows_open: whole_gauge("tapveil_window_open", "Windows on their way to a release."),
+            windows_filling: whole_gauge(
+                "tapveil_ingest_windows_filling",
+                "Windows that this worker has committed taps of and has not finished.",
             ),
-            taps_held: int_gauge(
-                &registry,
-                "tapveil_window_taps_held",
-                "Taps held in memory for them.",
-            ),
-            bytes_held: int_gauge(&registry, "tapveil_window_bytes_held", "Bytes these taps take."),
+            taps_held: whole_gauge("tapveil_window_taps_held", "Taps held in memory for them."),
+            bytes_held: whole_gauge("tapveil_window_bytes_held", "Bytes these taps take."),
             verify_failures: counter(
                 "tapveil_verify_failures_total",
                 "Releases that did not stand their own check and were not published.",
             ),
             kafka: KafkaMetrics::new(&registry),
-            last_release: int_gauge(
-                &registry,
+            last_release: whole_gauge(
                 "tapveil_publish_last_release_timestamp_seconds",
                 "When the last release was put in place.",
             ),
@@ -193,6 +190,11 @@ impl Metrics {
         self.bytes_held.set(i64::try_from(bytes).unwrap_or(i64::MAX));
         self.windows_open.set(i64::try_from(windows).unwrap_or(i64::MAX));
         self.taps_held.set(i64::try_from(taps).unwrap_or(i64::MAX));
+    }
+
+    /// So many windows on the board are not finished.
+    pub fn windows_filling(&self, windows: usize) {
+        self.windows_filling.set(i64::try_from(windows).unwrap_or(i64::MAX));
     }
 
     /// A window was withheld.

@@ -1,38 +1,28 @@
-//! Weighted choices among a handful of things, and the distribution of trajectory lengths.
+//! Draws: weighted choices, times near a usual one, waits, stays and luck; and the distribution of trajectory lengths.
 //!
-//! Only sums, products and quotients of floating-point numbers are used here and in the rest of
-//! the city: these are exact to the last bit on every machine, unlike `exp`, `ln` or `sin`.
+//! The distributions are `rand_distr`'s. Sums, products and quotients are exact to the last bit on every machine; logarithms
+//! and exponentials are not. Whatever is drawn with one is rounded at once, to whole seconds or thousandths, so that the last
+//! bit does not show and the same seed gives the same bytes.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
+use rand_distr::weighted::WeightedAliasIndex;
+use rand_distr::{Distribution, Exp1, LogNormal, Normal, Pareto};
 
-/// A weighted choice among the numbers below `n`, drawn with one 32-bit word.
+/// A weighted choice among the numbers below `n`.
 #[derive(Debug, Clone)]
-pub(super) struct Choice {
-    /// The first word that belongs to the next number; the last number takes all that is left.
-    ends: Vec<u32>,
-}
+pub(super) struct Choice(WeightedAliasIndex<f64>);
 
 impl Choice {
     /// Chooses number `i` with a probability proportional to `weights[i]`.
     pub(super) fn new(weights: &[f64]) -> Choice {
-        assert!(!weights.is_empty(), "a choice needs something to choose from");
-        let total: f64 = weights.iter().sum();
-        let mut sum = 0.0;
-        let ends = weights[..weights.len() - 1]
-            .iter()
-            .map(|weight| {
-                sum += weight;
-                (sum / total * 4_294_967_296.0) as u32
-            })
-            .collect();
-        Choice { ends }
+        let index = WeightedAliasIndex::new(weights.to_vec());
+        Choice(index.expect("a choice has something to choose from, with positive weights"))
     }
 
     /// Draws one number.
     pub(super) fn draw(&self, rng: &mut ChaCha8Rng) -> usize {
-        let word = rng.next_u32();
-        self.ends.partition_point(|&end| end <= word)
+        self.0.sample(rng)
     }
 }
 
@@ -42,12 +32,33 @@ pub(super) fn below(bound: u32, rng: &mut ChaCha8Rng) -> u32 {
     ((u64::from(rng.next_u32()) * u64::from(bound)) >> 32) as u32
 }
 
-/// Draws a bell-shaped whole number in `-spread..=spread`, as the sum of four uniform ones; its
-/// standard deviation is about 0.29 of `spread`.
+/// The standard deviation of habits and delays, as a part of the most that they differ.
+const DEVIATION: f64 = 0.29;
+
+/// Draws a number of seconds in `-spread..=spread`, normally distributed around zero.
 pub(super) fn around_zero(spread: u32, rng: &mut ChaCha8Rng) -> i64 {
-    let sixteen_bits = |word: u32| i64::from(word & 0xffff) + i64::from(word >> 16);
-    let sum = sixteen_bits(rng.next_u32()) + sixteen_bits(rng.next_u32());
-    (sum - 2 * 0xffff) * i64::from(spread) / (2 * 0xffff)
+    let most = f64::from(spread);
+    let normal = Normal::new(0.0, DEVIATION * most).expect("a deviation is a number");
+    normal.sample(rng).clamp(-most, most).round() as i64
+}
+
+/// Draws the seconds until the next train or bus: exponential, at most six headways.
+pub(super) fn wait(headway: u32, rng: &mut ChaCha8Rng) -> u32 {
+    let headways: f64 = Exp1.sample(rng);
+    (headways.min(6.0) * f64::from(headway)).round() as u32
+}
+
+/// Draws how many seconds somebody stays at the end of an outing: log-normal with a median of about 115 minutes and a mean of
+/// about 130, between 20 minutes and 8 hours.
+pub(super) fn stay(rng: &mut ChaCha8Rng) -> u32 {
+    let stay = LogNormal::<f64>::new(8.84, 0.5).expect("both parameters are numbers");
+    stay.sample(rng).clamp(1_200.0, 28_800.0).round() as u32
+}
+
+/// Draws how much more popular a station is than its place says: Pareto's law that few have most, from 1 to 50.
+pub(super) fn luck(rng: &mut ChaCha8Rng) -> f64 {
+    let luck = Pareto::<f64>::new(1.0, 0.7).expect("both parameters are positive");
+    (luck.sample(rng).min(50.0) * 1_000.0).round() / 1_000.0
 }
 
 /// The share of cards whose length comes from the heavy tail.

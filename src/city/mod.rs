@@ -1,6 +1,6 @@
 //! A synthetic city: stations and smart-card taps that belong to nobody.
 //!
-//! In: a preset, a number of cards, a seed. Out: stations and taps as CSV, or tap by tap.
+//! In: a preset, a number of cards, a seed. Out: stations as CSV, taps one by one.
 //! Promises: the same bytes for the same input on every machine, in memory for the stations only.
 //! Refuses: a preset it does not know, and a city without cards.
 //! Why: a release can be tried, measured and shown at the size of a real city without real people.
@@ -20,9 +20,6 @@ use network::Network;
 use passengers::{Population, Tap};
 use preset::DAY_START_HOUR;
 pub use preset::{Preset, Windows};
-
-/// Rows are handed to the writer in pieces of about this many bytes.
-const PIECE: usize = 64 * 1024;
 
 /// Why a city cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -61,7 +58,7 @@ pub struct CityTap<'a> {
 }
 
 impl CityTap<'_> {
-    /// The id of the card, as the CSV has it.
+    /// The id of the card.
     pub fn card_id(&self) -> String {
         card_id(self.card)
     }
@@ -105,43 +102,7 @@ impl City {
         self.network.write(out)
     }
 
-    /// Writes the taps as CSV `card,station,time`, card by card, and returns their number.
-    /// `progress` is told the number of taps so far, now and then and at the end.
-    pub fn write_taps(
-        &self,
-        out: &mut dyn Write,
-        progress: &mut dyn FnMut(u64),
-    ) -> io::Result<u64> {
-        let dates: Vec<String> = self.dates.iter().map(Date::to_string).collect();
-        let mut piece = Vec::with_capacity(2 * PIECE);
-        piece.extend_from_slice(b"card,station,time\n");
-        let mut taps = Vec::new();
-        let mut written = 0;
-        for card in 0..self.n_cards {
-            self.population.taps_of(card, &self.network, &mut taps);
-            let card = card_id(card);
-            for tap in &taps {
-                let moment = Moment::of(tap);
-                piece.extend_from_slice(card.as_bytes());
-                piece.push(b',');
-                piece.extend_from_slice(self.station_id(tap).as_bytes());
-                piece.push(b',');
-                piece.extend_from_slice(dates[moment.date].as_bytes());
-                piece.extend_from_slice(&moment.clock());
-            }
-            written += taps.len() as u64;
-            if piece.len() >= PIECE {
-                out.write_all(&piece)?;
-                piece.clear();
-                progress(written);
-            }
-        }
-        out.write_all(&piece)?;
-        progress(written);
-        Ok(written)
-    }
-
-    /// The taps that [`City::write_taps`] writes, one by one and in the same order.
+    /// The taps, one by one and card by card.
     pub fn taps(&self) -> impl Iterator<Item = CityTap<'_>> {
         let mut cards = 0..self.n_cards;
         let mut card = 0;
@@ -193,25 +154,5 @@ impl Moment {
             minute: (from_midnight / 60 % 60) as u8,
             second: (from_midnight % 60) as u8,
         }
-    }
-
-    /// The end of a row: `T07:12:33` and the line feed. Formatting by hand keeps the writing of
-    /// millions of rows faster than the disk.
-    fn clock(&self) -> [u8; 10] {
-        let tens = |number: u8| b'0' + number / 10;
-        let ones = |number: u8| b'0' + number % 10;
-        let Moment { hour, minute, second, .. } = *self;
-        [
-            b'T',
-            tens(hour),
-            ones(hour),
-            b':',
-            tens(minute),
-            ones(minute),
-            b':',
-            tens(second),
-            ones(second),
-            b'\n',
-        ]
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use rand_chacha::ChaCha8Rng;
 
-use super::choice::{Choice, below};
+use super::choice::{Choice, luck};
 use super::preset::Preset;
 
 /// Downtown, where the lines meet.
@@ -94,7 +94,7 @@ impl Network {
     }
 
     /// Stations nearer to downtown than `radius` kilometres are popular, and each has a luck of
-    /// its own that makes some up to twenty times as popular as their like.
+    /// its own that makes some up to fifty times as popular as their like.
     fn popularity(&self, radius: f64, rng: &mut ChaCha8Rng) -> Choice {
         let weights: Vec<f64> = self
             .stations
@@ -102,8 +102,7 @@ impl Network {
             .map(|station| {
                 let (east, north) = station.place;
                 let nearness = 1.0 / (1.0 + (east * east + north * north) / (radius * radius));
-                let luck = 1.0 / (0.05 + f64::from(below(10_000, rng)) / 10_000.0);
-                nearness * luck
+                nearness * luck(rng)
             })
             .collect();
         Choice::new(&weights)

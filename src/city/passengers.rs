@@ -3,7 +3,7 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-use super::choice::{Choice, around_zero, below, length_probabilities, mean_length};
+use super::choice::{Choice, around_zero, below, length_probabilities, mean_length, stay, wait};
 use super::network::Network;
 use super::preset::{DAY_START_HOUR, Preset, Windows};
 
@@ -58,6 +58,8 @@ pub(super) struct Population {
     homes: Choice,
     destinations: Choice,
     same_line_percent: u32,
+    /// Seconds between two trains or buses.
+    headway: u32,
     /// Which of the window's days people go to work on.
     workdays: Vec<u32>,
     leisure_days: Choice,
@@ -88,6 +90,7 @@ impl Population {
             homes: network.homes(&mut of_the_city),
             destinations: network.destinations(&mut of_the_city),
             same_line_percent: statistics.same_line_percent,
+            headway: statistics.headway,
             workdays,
             leisure_days: Choice::new(&leisure),
             weekday_hours: Choice::new(&WEEKDAY_HOURS),
@@ -139,8 +142,8 @@ impl Population {
         let first = below(count as u32, rng) as usize;
         for nth in 0..count.min(length.div_ceil(2)) {
             let day_start = self.workdays[(first + nth) % count] * DAY;
-            let there = day_start + jittered(routine.leave, routine.jitter, rng);
-            let back = day_start + jittered(routine.come_back, routine.jitter, rng);
+            let there = day_start + self.boarding(routine.leave, routine.jitter, rng);
+            let back = day_start + self.boarding(routine.come_back, routine.jitter, rng);
             add_round_trip((there, home), (back, work), length, rng, taps);
         }
     }
@@ -159,12 +162,18 @@ impl Population {
         let free = kind == Kind::Visitor || !self.workdays.contains(&day);
         let hours = if free { &self.free_day_hours } else { &self.weekday_hours };
         let leave = hours.draw(rng) as u32 * HOUR + below(HOUR, rng);
-        let stay = 40 * MINUTE + below(3 * HOUR, rng);
+        let leave = (leave + wait(self.headway, rng)).min(DAY - 1);
+        let stay = stay(rng);
         // Whoever would stay past the end of the service day comes back before it.
         let stay = if leave + stay < DAY { stay } else { below(DAY - leave, rng) };
         let there = day * DAY + leave;
         let place = self.destination(home, network, rng);
         add_round_trip((there, home), (there + stay, place), length, rng, taps);
+    }
+
+    /// When somebody boards who comes to the stop near `second` of the service day.
+    fn boarding(&self, second: u32, jitter: u32, rng: &mut ChaCha8Rng) -> u32 {
+        (jittered(second, jitter, rng) + wait(self.headway, rng)).min(DAY - 1)
     }
 
     /// A station other than where the way begins.

@@ -38,6 +38,8 @@ pub(super) struct Statistics {
     /// How many outings of a hundred stay on the line they begin on: a bus rider seldom has a
     /// change, a metro rider often.
     pub(super) same_line_percent: u32,
+    /// Seconds between two trains or buses, on average.
+    pub(super) headway: u32,
 }
 
 impl Preset {
@@ -55,15 +57,15 @@ impl Preset {
     }
 
     pub(super) fn statistics(self) -> Statistics {
-        let (cards, days, mean_length, max_length, same_line_percent) = match self {
-            Preset::Metro => (847_668, 7, 3.22, 90, 25),
-            Preset::Bus => (773_296, 7, 4.69, 121, 70),
+        let (cards, days, mean_length, max_length, same_line_percent, headway) = match self {
+            Preset::Metro => (847_668, 7, 3.22, 90, 25, 240),
+            Preset::Bus => (773_296, 7, 4.69, 121, 70, 600),
             // The papers print neither the mean nor the maximum length of these two; the figures
             // are chosen to be plausible for one and two days.
-            Preset::Metro200k => (200_000, 1, 3.6, 24, 25),
-            Preset::Stm514k => (514_213, 2, 2.6, 40, 25),
+            Preset::Metro200k => (200_000, 1, 3.6, 24, 25, 240),
+            Preset::Stm514k => (514_213, 2, 2.6, 40, 25, 240),
         };
-        Statistics { cards, days, mean_length, max_length, same_line_percent }
+        Statistics { cards, days, mean_length, max_length, same_line_percent, headway }
     }
 }
 

@@ -18,6 +18,7 @@ use crate::city::{City, CityTap, Preset};
 use crate::clock::SystemClock;
 use crate::config::{self, Settings};
 use crate::engine::Registry;
+use crate::ingest::format::Format;
 use crate::kafka::{self, FeedOptions, Feeder, InProcess, Outgoing};
 use crate::pipeline::run::{Role, Service, Stop};
 use crate::pipeline::{Event, Observers};
@@ -59,9 +60,10 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         .replace("BROKERS", &cluster.brokers())
         .replace("LISTEN", &arguments.listen);
     write_feed(dir, &text)?;
-    let taps = write_days(&city, dir)?;
+    write_stations(&city, dir)?;
     let path = dir.join("tapveil.toml");
     let settings = config::load_with(&path, registry)?;
+    let taps = write_days(&city, dir, settings.feed.format.as_ref())?;
     let kafka = cluster.settings(settings.required_kafka(&path)?)?;
     let stop = Stop::default();
     let console = Console::start(&settings, Role::All, Some(NOTE), &stop)?;
@@ -106,6 +108,7 @@ fn play_and_run(
         observers: Observers {
             metrics: &console.shown.metrics,
             status: &console.shown.status,
+            board: &console.shown.board,
             log: &|event| match event {
                 Event::WaitingForLedger | Event::WaitingForBroker(_) | Event::Topic(_) => {}
                 event => say(&format!("  {event}")),
@@ -153,24 +156,33 @@ fn summary(dir: &Path, played: u64, began: Instant) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes stations and the first three days of taps, in order of time; gives the taps.
-fn write_days(city: &City, dir: &Path) -> Result<Vec<(DateTime, Vec<u8>)>, Failure> {
-    let failed = |error: std::io::Error| {
-        Failure::external(format!("cannot write into {}: {error}", dir.display()))
-    };
-    let mut stations = BufWriter::new(File::create_new(dir.join("stations.csv")).map_err(failed)?);
-    city.write_stations(&mut stations).and_then(|()| stations.flush()).map_err(failed)?;
+fn cannot_write(dir: &Path) -> impl Fn(std::io::Error) -> Failure {
+    move |error| Failure::external(format!("cannot write into {}: {error}", dir.display()))
+}
+
+fn write_stations(city: &City, dir: &Path) -> Result<(), Failure> {
+    let failed = cannot_write(dir);
+    let mut stations = BufWriter::new(File::create_new(dir.join("stations.csv")).map_err(&failed)?);
+    city.write_stations(&mut stations).and_then(|()| stations.flush()).map_err(failed)
+}
+
+/// Writes the first three days of taps, in order of time; gives the taps.
+fn write_days(
+    city: &City,
+    dir: &Path,
+    format: &dyn Format,
+) -> Result<Vec<(DateTime, Vec<u8>)>, Failure> {
+    let failed = cannot_write(dir);
     let ends = city.windows().begins() + jiff::SignedDuration::from_hours(3 * 24);
     let line = |tap: CityTap<'_>| {
-        let time = tap.time.strftime("%Y-%m-%dT%H:%M:%S");
-        (tap.time, format!("{},{},{time}", tap.card_id(), tap.station).into_bytes())
+        let (card, time) = (tap.card_id(), tap.time.to_string());
+        (tap.time, format.encode(&format.mapping().sample(&card, tap.station, &time)))
     };
     let mut taps: Vec<_> = city.taps().filter(|tap| tap.time < ends).map(line).collect();
     taps.sort();
-    let mut file = BufWriter::new(File::create_new(dir.join("taps.csv")).map_err(failed)?);
-    file.write_all(b"card,station,time\n").map_err(failed)?;
-    for (_, line) in &taps {
-        file.write_all(line).and_then(|()| file.write_all(b"\n")).map_err(failed)?;
+    let mut file = BufWriter::new(File::create_new(dir.join("taps.csv")).map_err(&failed)?);
+    for line in format.header().iter().chain(taps.iter().map(|(_, line)| line)) {
+        file.write_all(line).and_then(|()| file.write_all(b"\n")).map_err(&failed)?;
     }
     file.flush().map_err(failed)?;
     Ok(taps)

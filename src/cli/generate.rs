@@ -1,7 +1,7 @@
 //! `tapveil generate`: a synthetic city, ready for `sanitize`, or a live feed into Kafka.
 
 use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -14,7 +14,9 @@ use super::progress::Progress;
 #[cfg(feature = "kafka")]
 use super::sending::SendArguments;
 use crate::city::{City, Preset};
+use crate::config;
 use crate::engine::Registry;
+use crate::ingest::format::Format;
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
@@ -111,7 +113,7 @@ pub(super) fn write_city(city: &City, dir: &Path, quiet: bool) -> Result<u64, Fa
         return Err(Failure::usage(format!("{there} is there already; generate never overwrites")));
     }
     write_feed(dir, &city.configuration())?;
-    let written = write_files(city, &taps, &stations, quiet);
+    let written = write_files(city, dir, [&taps, &stations], quiet);
     if written.is_err() {
         for name in ["taps.csv", "stations.csv", "tapveil.toml", "tapveil.secret", "tapveil.ledger"]
         {
@@ -121,24 +123,98 @@ pub(super) fn write_city(city: &City, dir: &Path, quiet: bool) -> Result<u64, Fa
     written
 }
 
-fn write_files(city: &City, taps: &Path, stations: &Path, quiet: bool) -> Result<u64, Failure> {
+/// The taps are in the form that the city's own configuration names.
+fn write_files(
+    city: &City,
+    dir: &Path,
+    [taps, stations]: [&Path; 2],
+    quiet: bool,
+) -> Result<u64, Failure> {
     let failed = |path: &Path, error: std::io::Error| {
         Failure::external(format!("cannot write {}: {error}", path.display()))
     };
     let create = |path: &Path| {
-        File::create_new(path).map(BufWriter::new).map_err(|error| failed(path, error))
+        let file = File::create_new(path).map_err(|error| failed(path, error))?;
+        Ok::<_, Failure>(BufWriter::with_capacity(1 << 16, file))
     };
     let mut out = create(stations)?;
     city.write_stations(&mut out)
         .and_then(|()| out.flush())
         .map_err(|error| failed(stations, error))?;
+    let format = config::load(&dir.join("tapveil.toml"))?.feed.format;
     let progress = Progress::new(city.expected_taps(), "taps", quiet);
     progress.say("making taps");
     let mut out = create(taps)?;
-    let n_taps = city
-        .write_taps(&mut out, &mut |n| progress.at(n))
+    let n_taps = write_taps(city, format.as_ref(), &mut out, &mut |n| progress.at(n))
         .and_then(|n| out.flush().map(|()| n))
         .map_err(|error| failed(taps, error))?;
     progress.finish();
     Ok(n_taps)
+}
+
+/// Writes all taps of a city, card by card, and gives their number. `progress` is told how many there are, now and then and
+/// at the end.
+fn write_taps(
+    city: &City,
+    format: &dyn Format,
+    out: &mut dyn Write,
+    progress: &mut dyn FnMut(u64),
+) -> io::Result<u64> {
+    let write_line = |out: &mut dyn Write, mut line: Vec<u8>| {
+        line.push(b'\n');
+        out.write_all(&line)
+    };
+    if let Some(header) = format.header() {
+        write_line(out, header)?;
+    }
+    let mut n_taps = 0;
+    let mut card = None;
+    for tap in city.taps() {
+        let (_, name) = match card.take() {
+            Some((number, name)) if number == tap.card => card.insert((number, name)),
+            _ => card.insert((tap.card, tap.card_id())),
+        };
+        let time = tap.time.to_string();
+        write_line(out, format.encode(&format.mapping().sample(name, tap.station, &time)))?;
+        n_taps += 1;
+        if n_taps % 4_096 == 0 {
+            progress(n_taps);
+        }
+    }
+    progress(n_taps);
+    Ok(n_taps)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ingest::format::{Mapping, STANDARD};
+
+    #[test]
+    fn every_format_reads_the_city_that_it_wrote() {
+        let city = City::new(Preset::Bus, Some(3_000), 13).unwrap();
+        for registration in STANDARD {
+            let mapping = Mapping::of_fields("card", "station", "time");
+            let format = registration.with_defaults(mapping).unwrap();
+            let (mut bytes, mut told) = (Vec::new(), Vec::new());
+            let n = write_taps(&city, format.as_ref(), &mut bytes, &mut |n| told.push(n)).unwrap();
+            assert!(told.is_sorted() && told.last() == Some(&n) && told.len() > 2, "{told:?}");
+            let text = String::from_utf8(bytes).unwrap();
+            let mut lines = text.lines();
+            let format = match format.has_header(text.as_bytes()) {
+                true => format.below(lines.next().unwrap()).unwrap().format,
+                false => format,
+            };
+            for tap in city.taps() {
+                let picked = format.pick(lines.next().unwrap().as_bytes()).unwrap();
+                assert_eq!(picked.card, tap.card_id(), "{}", registration.name);
+                assert_eq!(
+                    (&*picked.station, &*picked.time),
+                    (tap.station, &*tap.time.to_string())
+                );
+                assert_eq!(format.mapping().judge(&picked), Ok(()));
+            }
+            assert_eq!(lines.next(), None);
+        }
+    }
 }

@@ -12,7 +12,6 @@ use super::failure::say;
 use super::generate::{Arguments, LiveArguments};
 use super::progress::Progress;
 use super::sending::{Chance, check_share, connected, feeder};
-use super::taps_file::Output;
 use crate::city::City;
 use crate::clock::{Clock, SystemClock};
 use crate::config::{self, Settings};
@@ -107,9 +106,9 @@ impl<'a> Riders<'a> {
         let event =
             now.checked_sub(SignedDuration::from_millis(behind.cast_signed())).unwrap_or(now);
         let name = format!("c{card:08}");
-        let feed = &self.settings.feed;
+        let format = &self.settings.feed.format;
         let time = format!("{event:.3}");
-        let payload = Output::of(feed.format).message(&feed.fields, [&name, station, &time]);
+        let payload = format.encode(&format.mapping().sample(&name, station, &time));
         let is_double = self.chance.happens(self.live.send.duplicates);
         (Outgoing { key: keyed.then_some(name), payload }, is_double)
     }

@@ -18,7 +18,7 @@ const HELD_MOST: usize = 1_000_000;
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
-    /// The file of taps: CSV with a header, or one JSON object a line
+    /// The file of taps, in the form of the feed or in another one with the same fields
     #[arg(long, value_name = "FILE")]
     taps: PathBuf,
     #[command(flatten)]
@@ -41,8 +41,7 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     check_share("--duplicates", arguments.send.duplicates)?;
     let (settings, kafka) = connected(&arguments.config.config, registry)?;
     let ingest = &settings.ingest();
-    let (mut taps, output) =
-        TapsFile::open(&arguments.taps, ingest.format, &ingest.fields, arguments.send.keyed)?;
+    let mut taps = TapsFile::open(&arguments.taps, ingest.format.clone(), arguments.send.keyed)?;
     topics::make_taps(&kafka)?;
     let bytes = std::fs::metadata(&arguments.taps).map_or(0, |facts| facts.len());
     let progress = Progress::new(bytes, "bytes", false);
@@ -61,7 +60,7 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     let began = Instant::now();
     let mut read = 0;
     let mut waiting = ByTime::new(arguments.by_time.then(|| Decoder::new(ingest.clone())));
-    while let Some(record) = taps.next(output)? {
+    while let Some(record) = taps.next()? {
         read += record.bytes;
         progress.at(read);
         let Some(record) = waiting.hold(record) else { continue };

@@ -4,13 +4,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+
 use super::serving::Serving;
 use super::{COMMIT, ConfigArgument, Failure, VERSION, log};
 use crate::clock::SystemClock;
 use crate::config::{self, Settings, Statement};
 use crate::console::{Facts, Opened, Shown, Token};
 use crate::engine::Registry;
-use crate::metrics::{Health, Metrics, Status};
+use crate::metrics::{Board, Health, Metrics, Status};
 use crate::model::WindowId;
 use crate::pipeline::Observers;
 use crate::pipeline::run::{Role, Service, Stop};
@@ -21,8 +23,8 @@ pub(super) struct Arguments {
     #[command(flatten)]
     config: ConfigArgument,
     /// What this process does
-    #[arg(long, value_enum, default_value = "all")]
-    role: RoleArgument,
+    #[arg(long, value_parser = role_parser(), default_value = "all")]
+    role: Role,
     /// First window of a range: a date (its service day) or a local time; overrides window.from
     #[arg(long, value_name = "T", requires = "to")]
     from: Option<String>,
@@ -31,14 +33,13 @@ pub(super) struct Arguments {
     to: Option<String>,
 }
 
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum RoleArgument {
-    /// Taps to sealed segments
-    Ingest,
-    /// Complete windows to releases
-    Release,
-    /// Both
-    All,
+/// Takes the name of a role.
+fn role_parser() -> impl TypedValueParser<Value = Role> {
+    let names = Role::NAMED.map(|(_, name, about)| PossibleValue::new(name).help(about));
+    PossibleValuesParser::new(names).try_map(|given| {
+        let named = Role::NAMED.into_iter().find(|(_, name, _)| *name == given);
+        named.map(|(role, ..)| role).ok_or("not a role")
+    })
 }
 
 pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
@@ -51,11 +52,7 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     let settings = settings;
     settings.require_approval()?;
     let kafka = settings.required_kafka(path)?;
-    let role = match arguments.role {
-        RoleArgument::Ingest => Role::Ingest,
-        RoleArgument::Release => Role::Release,
-        RoleArgument::All => Role::All,
-    };
+    let role = arguments.role;
     log::start(settings.log);
     let stop = Stop::default();
     let console = Console::start(&settings, role, None, &stop)?;
@@ -72,6 +69,7 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         observers: Observers {
             metrics: &console.shown.metrics,
             status: &console.shown.status,
+            board: &console.shown.board,
             log: &log::event,
         },
     };
@@ -99,9 +97,10 @@ impl Console {
             metrics: Metrics::new(VERSION, COMMIT),
             health: Health::default(),
             status: Status::default(),
+            board: Board::default(),
             facts: Facts { note, ..facts(settings) },
-            ingests: role != Role::Release,
-            releases: role != Role::Ingest,
+            ingests: role.ingests(),
+            releases: role.releases(),
             is_draining: Arc::new(move || draining.is_set()),
             opened: Opened::default(),
         });

@@ -1,11 +1,12 @@
 //! A file of taps, read record by record for sending. What stays is the text; nobody is decoded here.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
+use std::sync::Arc;
 
 use super::Failure;
-use crate::ingest::{Fields, Format};
+use crate::ingest::format::{Below, Format, recognized};
 
 /// Longest line that is held; a longer one is cut there and will be a reject.
 const LINE_MOST: u64 = 1 << 20;
@@ -18,110 +19,79 @@ pub(super) struct Record {
     pub(super) bytes: u64,
 }
 
-/// Reads the records of a file in the configured format.
-pub(super) struct TapsFile<'a> {
+/// Reads the records of a file as messages of a feed.
+pub(super) struct TapsFile {
     lines: BufReader<File>,
     name: String,
-    fields: &'a Fields,
-    shape: Shape,
+    /// How the file is written.
+    theirs: Arc<dyn Format>,
+    /// How messages are written.
+    ours: Arc<dyn Format>,
+    /// Whether a line of the file is a message as it is.
+    is_like_messages: bool,
     keyed: bool,
 }
 
-enum Shape {
-    /// JSON lines, sent as they are.
-    Json,
-    /// Columns card, station, time, and where they stand.
-    Csv([usize; 3]),
-}
-
-impl<'a> TapsFile<'a> {
-    /// Opens a file. CSV is told by its header, whatever the messages are to be.
-    pub(super) fn open(
-        path: &Path,
-        format: Format,
-        fields: &'a Fields,
-        keyed: bool,
-    ) -> Result<(Self, Output), Failure> {
+impl TapsFile {
+    /// Opens a file in the feed's format, or in another one that has the feed's fields.
+    pub(super) fn open(path: &Path, ours: Arc<dyn Format>, keyed: bool) -> Result<Self, Failure> {
         let name = path.display().to_string();
         let file = File::open(path)
             .map_err(|error| Failure::usage(format!("cannot open {name}: {error}")))?;
         let mut lines = BufReader::with_capacity(1 << 20, file);
         let first = lines.fill_buf().map_err(|error| unreadable(&name, &error))?;
-        let is_json = first.trim_ascii_start().first() == Some(&b'{');
-        let mut taps = Self { lines, name, fields, shape: Shape::Json, keyed };
-        if !is_json {
-            taps.shape = taps.header()?;
-        }
-        let output = match (format, &taps.shape) {
-            (Format::Json, _) => Output::Json,
-            (Format::Csv, Shape::Csv(_)) => Output::Csv,
-            (Format::Csv, Shape::Json) => {
-                return Err(Failure::usage(format!(
-                    "{} holds JSON but feed.format is \"csv\"; set it to \"json\"",
-                    taps.name
-                )));
-            }
+        let is_ours = ours.recognizes(first);
+        let theirs = match is_ours {
+            true => Some(ours.clone()),
+            false => recognized(first, ours.mapping()),
         };
-        Ok((taps, output))
+        // A file that nobody recognizes is for the feed's own format to complain about.
+        let theirs = theirs.unwrap_or_else(|| ours.clone());
+        let has_header = theirs.has_header(first);
+        let is_like_messages = is_ours && !has_header;
+        let mut taps = Self { lines, name, theirs, ours, is_like_messages, keyed };
+        if has_header {
+            let Below { format, is_like_messages } = taps.below_header()?;
+            taps.theirs = format;
+            taps.is_like_messages = is_ours && is_like_messages;
+        }
+        Ok(taps)
     }
 
-    fn header(&mut self) -> Result<Shape, Failure> {
+    fn below_header(&mut self) -> Result<Below, Failure> {
         let header = self.line()?.unwrap_or_default();
-        let header = String::from_utf8_lossy(&header).into_owned();
-        let names = split(header.trim_start_matches('\u{feff}').as_bytes()).unwrap_or_default();
-        let wanted = [&self.fields.card, &self.fields.station, &self.fields.time];
-        let places = wanted.map(|name| names.iter().position(|one| one.trim() == name));
-        match places {
-            [Some(card), Some(station), Some(time)] => Ok(Shape::Csv([card, station, time])),
-            _ => Err(Failure::usage(format!(
-                "{} lacks one of the columns {}, {}, {}; its header is {:?} (set feed.fields to the names it uses)",
-                self.name,
-                wanted[0],
-                wanted[1],
-                wanted[2],
-                header.trim().chars().take(200).collect::<String>()
-            ))),
-        }
+        self.theirs
+            .below(&String::from_utf8_lossy(&header))
+            .map_err(|columns| Failure::usage(format!("{}, line 1: {columns}", self.name)))
     }
 
     /// The next record that is not an empty line.
-    pub(super) fn next(&mut self, output: Output) -> Result<Option<Record>, Failure> {
+    pub(super) fn next(&mut self) -> Result<Option<Record>, Failure> {
         let mut bytes = 0;
         loop {
             let Some(line) = self.line()? else { return Ok(None) };
             bytes += line.len() as u64 + 1;
             if !line.trim_ascii().is_empty() {
-                let (card, message) = self.message(line, output);
+                let (card, message) = self.message(line);
                 return Ok(Some(Record { card, message, bytes }));
             }
         }
     }
 
     /// A record that cannot be read is sent as it is: that it is a reject is for the reader to count.
-    fn message(&self, line: Vec<u8>, output: Output) -> (Option<String>, Vec<u8>) {
-        let Shape::Csv(places) = self.shape else {
-            let card = self.keyed.then(|| json_card(&line, &self.fields.card)).flatten();
-            return (card, line);
-        };
-        // Most lines have neither quotes nor other columns.
-        if matches!(output, Output::Csv) && places == [0, 1, 2] && !self.keyed {
+    fn message(&self, line: Vec<u8>) -> (Option<String>, Vec<u8>) {
+        if self.is_like_messages && !self.keyed {
             return (None, line);
         }
-        let Some(found) = split(&line) else { return (None, line) };
-        let field = |place: usize| found.get(place).map(|field| field.trim());
-        let [Some(card), Some(station), Some(time)] = places.map(field) else {
-            return (None, line);
-        };
-        let message = match output {
-            Output::Csv if places == [0, 1, 2] => line.clone(),
-            Output::Csv => csv_message([card, station, time]),
-            Output::Json => json_message(self.fields, [card, station, time]),
-        };
-        (self.keyed.then(|| card.to_owned()), message)
+        let Ok(picked) = self.theirs.pick(&line) else { return (None, line) };
+        let card = (self.keyed && !picked.card.is_empty()).then(|| picked.card.to_string());
+        match self.is_like_messages {
+            true => (card, line),
+            false => (card, self.ours.encode(&picked)),
+        }
     }
 
     fn line(&mut self) -> Result<Option<Vec<u8>>, Failure> {
-        use std::io::Read;
         let mut line = Vec::with_capacity(96);
         let failed = |error| unreadable(&self.name, &error);
         let read =
@@ -138,74 +108,6 @@ impl<'a> TapsFile<'a> {
     }
 }
 
-/// How messages are to be written.
-#[derive(Clone, Copy)]
-pub(super) enum Output {
-    Json,
-    Csv,
-}
-
-impl Output {
-    /// The form that the configuration's decoder expects.
-    pub(super) fn of(format: Format) -> Self {
-        match format {
-            Format::Json => Self::Json,
-            Format::Csv => Self::Csv,
-        }
-    }
-
-    /// One message of card, station and time.
-    pub(super) fn message(self, fields: &Fields, tap: [&str; 3]) -> Vec<u8> {
-        match self {
-            Self::Json => json_message(fields, tap),
-            Self::Csv => csv_message(tap),
-        }
-    }
-}
-
-fn json_message(fields: &Fields, tap: [&str; 3]) -> Vec<u8> {
-    let mut message = Vec::with_capacity(96);
-    let names = [&fields.card, &fields.station, &fields.time];
-    for (place, (name, value)) in names.into_iter().zip(tap).enumerate() {
-        message.push(if place == 0 { b'{' } else { b',' });
-        for (text, sign) in [(name.as_str(), b':'), (value, b' ')] {
-            serde_json::to_writer(&mut message, text).expect("memory takes any text");
-            if sign == b':' {
-                message.push(sign);
-            }
-        }
-    }
-    message.push(b'}');
-    message
-}
-
-fn csv_message(tap: [&str; 3]) -> Vec<u8> {
-    let mut writer = csv::Writer::from_writer(Vec::with_capacity(64));
-    writer.write_record(tap).expect("memory takes any text");
-    let mut message = writer.into_inner().expect("memory takes any text");
-    message.pop();
-    message
-}
-
-fn split(line: &[u8]) -> Option<Vec<String>> {
-    let mut record = csv::StringRecord::new();
-    if memchr::memchr(b'"', line).is_none() {
-        let text = std::str::from_utf8(line).ok()?;
-        return Some(text.split(',').map(str::to_owned).collect());
-    }
-    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(line);
-    matches!(reader.read_record(&mut record), Ok(true))
-        .then(|| record.iter().map(str::to_owned).collect())
-}
-
-fn json_card(line: &[u8], name: &str) -> Option<String> {
-    let object: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(line).ok()?;
-    match object.get(name)? {
-        serde_json::Value::String(text) => Some(text.clone()),
-        other => Some(other.to_string()),
-    }
-}
-
 fn unreadable(name: &str, error: &std::io::Error) -> Failure {
     Failure::external(format!("reading {name} failed: {error}"))
 }
@@ -213,19 +115,20 @@ fn unreadable(name: &str, error: &std::io::Error) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ingest::format::{Mapping, find};
 
-    fn fields() -> Fields {
-        Fields { card: "card".into(), station: "stop".into(), time: "time".into() }
-    }
-
-    fn play(text: &str, format: Format, keyed: bool) -> Vec<(Option<String>, String)> {
+    fn open(text: &str, format: &str, keyed: bool) -> Result<TapsFile, Failure> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("taps");
         std::fs::write(&path, text).unwrap();
-        let fields = fields();
-        let (mut taps, output) = TapsFile::open(&path, format, &fields, keyed).unwrap();
+        let mapping = Mapping::of_fields("card", "stop", "time");
+        TapsFile::open(&path, find(format).unwrap().with_defaults(mapping).unwrap(), keyed)
+    }
+
+    fn play(text: &str, format: &str, keyed: bool) -> Vec<(Option<String>, String)> {
+        let mut taps = open(text, format, keyed).ok().unwrap();
         let mut all = Vec::new();
-        while let Some(record) = taps.next(output).unwrap() {
+        while let Some(record) = taps.next().ok().unwrap() {
             all.push((record.card, String::from_utf8(record.message).unwrap()));
         }
         all
@@ -234,22 +137,44 @@ mod tests {
     #[test]
     fn csv_becomes_what_the_feed_expects() {
         let text = "time,stop,card\r\n10:00,\"s,1\",c1\r\n\r\n11:00,s2,\"c\"\"2\"\n";
-        let json = play(text, Format::Json, true);
+        let json = play(text, "json", true);
         assert_eq!(json[0].1, r#"{"card":"c1","stop":"s,1","time":"10:00"}"#);
         assert_eq!(
             json[1],
             (Some("c\"2".into()), r#"{"card":"c\"2","stop":"s2","time":"11:00"}"#.into())
         );
-        let csv = play(text, Format::Csv, false);
+        let csv = play(text, "csv", false);
         assert_eq!(csv[0], (None, "c1,\"s,1\",10:00".into()));
     }
 
     #[test]
+    fn json_becomes_csv_for_a_feed_of_csv() {
+        let csv = play("{\"time\":\"10:00\",\"card\":7,\"stop\":\"s,1\"}\nno json\n", "csv", true);
+        assert_eq!(csv[0], (Some("7".into()), "7,\"s,1\",10:00".into()));
+        assert_eq!(csv[1], (None, "no json".into()));
+    }
+
+    #[test]
     fn lines_in_the_right_order_go_as_they_are() {
-        let csv = play("card,stop,time,more\nc1,s1,10:00,x\nonly one field\n", Format::Csv, false);
+        let csv = play("card,stop,time,more\nc1,s1,10:00,x\nonly one field\n", "csv", false);
         assert_eq!(csv[0].1, "c1,s1,10:00,x");
         assert_eq!(csv[1].1, "only one field");
-        let json = play("{\"card\": 7, \"x\": 1}\n", Format::Json, true);
+        let json = play("{\"card\": 7, \"x\": 1}\n", "json", true);
         assert_eq!(json[0], (Some("7".into()), "{\"card\": 7, \"x\": 1}".into()));
+    }
+
+    /// A file without a header begins with a card: the complaint must not show it.
+    #[test]
+    fn a_complaint_about_a_header_never_shows_the_file() {
+        for format in ["csv", "json", "tides"] {
+            let failure = open("4711,central,2015-11-09T07:00:00Z\n", format, false).err().unwrap();
+            let said = format!("{failure:?}");
+            let wanted = match format {
+                "tides" => "token_id, stop_id, event_timestamp",
+                _ => "card, stop, time",
+            };
+            assert!(said.contains("line 1") && said.contains(wanted), "{said}");
+            assert!(!said.contains("4711") && !said.contains("central"), "{said}");
+        }
     }
 }

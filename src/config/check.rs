@@ -12,16 +12,16 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use super::digest::digest;
+use super::feed_check::format;
 use super::file::File;
 use super::keys::{
-    BudgetKeys, DEFAULT_ENGINE, EngineKeys, FeedKeys, FieldKeys, HorizonKeys, LedgerKeys,
-    RepeatWord, SecretKeys, StationKeys, TopKeys, TripKeys, WindowKeys, sections,
+    BudgetKeys, DEFAULT_ENGINE, EngineKeys, FeedKeys, HorizonKeys, LedgerKeys, RepeatWord,
+    SecretKeys, StationKeys, TopKeys, TripKeys, WindowKeys, sections,
 };
 use super::live_check::{closing, http, log, release};
 use super::warnings::warnings;
 use super::{Caps, Feed, Settings, kafka_check, migrate};
 use crate::engine::{Engine, Registration, Registry, World};
-use crate::ingest::Fields;
 use crate::ledger::{Horizon, Repeat};
 use crate::model::{Calendar, MicroEpsilon, Stations};
 use crate::secret::{SECRET_BYTES, Secret};
@@ -57,8 +57,8 @@ pub(super) fn ledger_and_secret(text: &str, base: &Path) -> Result<(PathBuf, Sec
 fn read(file: &mut File<'_>, base: &Path, registry: &Registry) -> Option<Settings> {
     let version = file.section::<TopKeys>("");
     let (secret, ledger_file) = (secret(file, base), ledger_file(file, base));
-    let (feed, fields) =
-        (file.section::<FeedKeys>("feed"), file.section::<FieldKeys>("feed.fields"));
+    let feed = file.section::<FeedKeys>("feed");
+    let format = format(file, feed.as_ref());
     let stations = stations(file, base);
     let window = file.section::<WindowKeys>("window");
     // Lengths are wrong in any zone: a feed that cannot be read hides no complaint about windows.
@@ -76,7 +76,7 @@ fn read(file: &mut File<'_>, base: &Path, registry: &Registry) -> Option<Setting
     let (release, http, log) = (release(file, base), http(file, base), log(file));
     let kafka = kafka_check::kafka(file, base);
     version?;
-    let (feed, fields, window, engine) = (feed?, fields?, window?, engine?);
+    let (feed, window, engine) = (feed?, window?, engine?);
     // Only noise needs a bound on what one card can change.
     let is_bounded = engine.price().is_differential() || file.is_written("window.max_length");
     let (from, to) = range?;
@@ -85,8 +85,7 @@ fn read(file: &mut File<'_>, base: &Path, registry: &Registry) -> Option<Setting
         feed: Feed {
             local_zone: Some(feed.time_zone.0).filter(|_| file.is_written("feed.time_zone")),
             id: feed.id.0,
-            format: feed.format,
-            fields: Fields { card: fields.card, station: fields.station, time: fields.time },
+            format: format?,
         },
         calendar: calendar?,
         stations: stations?,

@@ -1,11 +1,14 @@
 //! The digest of everything that can change a release.
 
+use serde_json::Value;
+
 use super::Settings;
 use super::file::File;
 use super::keys::sections;
 use super::leaf::duration_secs;
-use crate::declare::Presence;
+use crate::declare::{Presence, inline};
 use crate::engine::Registry;
+use crate::ingest::format::{KeepRule, KindRule};
 use crate::model::Digest;
 
 /// Keys outside the engine whose text can change a release, in a fixed order.
@@ -43,6 +46,7 @@ pub(super) fn digest(file: &File<'_>, registry: &Registry, settings: &Settings) 
     text.push_str(&format!("window.max_length = {longest}\n"));
     // Naming the zone, even the default one, decides whether local times count.
     text.push_str(&format!("feed.local_times = {}\n", settings.feed.local_zone.is_some()));
+    text.push_str(&rules(file, registry, settings));
     let engine = settings.engine.describe();
     text.push_str(&format!(
         "engine.name = {}\nengine.revision = {}\n",
@@ -52,6 +56,24 @@ pub(super) fn digest(file: &File<'_>, registry: &Registry, settings: &Settings) 
         text.push_str(&format!("engine.{name} = {value}\n"));
     }
     Digest::of(text.as_bytes())
+}
+
+/// What decides which records count, and what they mean. Nothing for a feed without such rules, as before there were any.
+fn rules(file: &File<'_>, registry: &Registry, settings: &Settings) -> String {
+    let mut text = String::new();
+    let mapping = settings.feed.format.mapping();
+    if let Some(KindRule { field, entry, exit }) = &mapping.kind {
+        text.push_str(&format!("feed.kind = {field:?} {entry:?} {exit:?}\n"));
+    }
+    for KeepRule { field, values } in &mapping.keep {
+        text.push_str(&format!("feed.keep = {field:?} {values:?}\n"));
+    }
+    let name = effective(file, registry, "feed.format");
+    let options = file.value(&format!("feed.{name}")).and_then(Value::as_object);
+    if let Some(options) = options.filter(|options| !options.is_empty()) {
+        text.push_str(&format!("feed.options = {}\n", inline(&Value::Object(options.clone()))));
+    }
+    text
 }
 
 fn is_duration(key: &str) -> bool {

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::keys::{FREE, sections};
 use crate::declare::{Key, Presence, Section, inline};
 use crate::engine::Registry;
+use crate::ingest::format::STANDARD;
 
 /// The width of generated text.
 const COLUMNS: usize = 118;
@@ -13,7 +14,11 @@ const COLUMNS: usize = 118;
 pub fn default_text(registry: &Registry) -> String {
     let mut text = String::new();
     for section in sections(registry) {
-        let note = if section.path == "engine" { engines_note(registry) } else { String::new() };
+        let note = match section.path.as_str() {
+            "engine" => note(registry.iter().map(|engine| (engine.name, engine.about))),
+            "feed" => note(STANDARD.iter().map(|format| (format.name, format.about))),
+            _ => String::new(),
+        };
         comment(&mut text, &section.about);
         text.push_str(&note);
         if !section.path.is_empty() {
@@ -31,10 +36,11 @@ pub fn default_text(registry: &Registry) -> String {
     text.trim_end().to_owned() + "\n"
 }
 
-fn engines_note(registry: &Registry) -> String {
+/// Names that a key of this section may have, one a line.
+fn note(choices: impl Iterator<Item = (&'static str, &'static str)>) -> String {
     let mut text = String::new();
-    for engine in registry.iter() {
-        comment(&mut text, &format!("{}: {}", engine.name, engine.about));
+    for (name, about) in choices {
+        comment(&mut text, &format!("{name}: {about}"));
     }
     text
 }

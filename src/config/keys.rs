@@ -1,9 +1,11 @@
 //! Every key outside the engines' own sections: type, default, unit and reason, each declared once.
 
-use super::leaf::{Address, Brokers, FeedId, KafkaName, Seconds, TimeOfDay, Version, Zone};
-use crate::declare::{Epsilon, Positive, Section};
+use super::leaf::{
+    Address, Brokers, FeedId, FormatName, KafkaName, Keep, Seconds, TimeOfDay, Version, Zone,
+};
+use crate::declare::{Epsilon, Names, Positive, Section};
 use crate::engine::{Legs, Registry};
-use crate::ingest::Format;
+use crate::ingest::format;
 use crate::kafka::Protocol;
 
 /// The engine of a configuration that names none.
@@ -85,11 +87,13 @@ crate::keys! {
     pub(super) struct FeedKeys {
         /// names the feed; the ledger remembers it
         id: FeedId = default("feed");
-        /// form of a record: json | csv
-        format: Format = default("json");
+        /// form of a record; a format's own keys stand in [feed.<name>]
+        format: FormatName = default("json");
         /// windows and local times are in this zone. A time without a zone is a reject unless you write this key
         /// yourself: a guessed zone moves trips by hours
         time_zone: Zone = default("UTC");
+        /// which records count, by the values of any field: the others are counted as filtered. All fields must match
+        keep: Keep = optional({ "deal_type": ["地铁入站", "地铁出站"] });
     }
 }
 
@@ -102,6 +106,18 @@ crate::keys! {
         station: String = default("station");
         /// when: RFC 3339, epoch seconds or milliseconds, or local time
         time: String = default("time");
+    }
+}
+
+crate::keys! {
+    /// Which field tells entry from exit; all three keys or none. A value in neither list is a tap of no kind.
+    pub(super) struct KindKeys {
+        /// the field
+        field: String = optional("deal_type");
+        /// its values that mean entry
+        entry: Names = optional(["地铁入站"]);
+        /// its values that mean exit
+        exit: Names = optional(["地铁出站"]);
     }
 }
 
@@ -267,10 +283,14 @@ pub(super) fn sections(registry: &Registry) -> Vec<Section> {
         Section::of::<LedgerKeys>("ledger"),
         Section::of::<FeedKeys>("feed"),
         Section::of::<FieldKeys>("feed.fields"),
+        Section::of::<KindKeys>("feed.kind"),
+    ];
+    sections.extend(format::STANDARD.iter().flat_map(|format| (format.sections)()));
+    sections.extend([
         Section::of::<StationKeys>("stations"),
         Section::of::<WindowKeys>("window"),
         Section::of::<EngineKeys>("engine"),
-    ];
+    ]);
     sections.extend(registry.iter().flat_map(|engine| (engine.sections)()));
     sections.extend([
         Section::of::<TripKeys>("trips"),

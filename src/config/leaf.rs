@@ -7,8 +7,8 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo};
 use serde_json::{Value, json};
 
-use crate::declare::{Leaf, inline, refuse_word};
-use crate::ingest::Format;
+use crate::declare::{Leaf, Names, inline, refuse_word};
+use crate::ingest::format::{self, KeepRule, Mapping};
 use crate::kafka::Protocol;
 
 /// The form of the file.
@@ -120,20 +120,56 @@ impl Leaf for FeedId {
     }
 }
 
-impl Leaf for Format {
+/// The name of a format that is registered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct FormatName(pub(super) &'static str);
+
+impl Leaf for FormatName {
     fn read(value: &Value) -> Result<Self, String> {
-        match value.as_str() {
-            Some("csv") => Ok(Self::Csv),
-            Some("json") => Ok(Self::Json),
-            Some(later @ ("tides" | "avro")) => {
-                Err(format!("{later:?} is not in this version; use \"csv\" or \"json\""))
+        let found = value.as_str().and_then(format::find);
+        found.map(|format| Self(format.name)).ok_or_else(|| refuse_word(value, &format::names()))
+    }
+
+    fn schema() -> Value {
+        json!({ "enum": format::names() })
+    }
+}
+
+/// Which values each of some fields may have, by field.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Keep(pub(super) Vec<KeepRule>);
+
+impl Leaf for Keep {
+    fn read(value: &Value) -> Result<Self, String> {
+        let example = "{ deal_type = [\"in\", \"out\"] }";
+        let table = value
+            .as_object()
+            .ok_or_else(|| format!("must be a table like {example}, not {}", inline(value)))?;
+        if !(1..=Mapping::KEEP_MAX).contains(&table.len()) {
+            let most = Mapping::KEEP_MAX;
+            return Err(format!("has {} fields, but must have from 1 to {most}", table.len()));
+        }
+        let rule = |(field, values): (&String, &Value)| match Names::read(values) {
+            Ok(Names(mut values)) => {
+                values.sort();
+                Ok(KeepRule { field: field.clone(), values })
             }
-            _ => Err(refuse_word(value, &["json", "csv"])),
+            Err(what) => Err(format!("{field} {what}")),
+        };
+        let (good, bad): (Vec<_>, Vec<_>) = table.iter().map(rule).partition(Result::is_ok);
+        match bad.is_empty() {
+            true => Ok(Self(good.into_iter().filter_map(Result::ok).collect())),
+            false => Err(bad.into_iter().filter_map(Result::err).collect::<Vec<_>>().join("; ")),
         }
     }
 
     fn schema() -> Value {
-        json!({ "enum": ["json", "csv"] })
+        json!({
+            "type": "object",
+            "minProperties": 1,
+            "maxProperties": Mapping::KEEP_MAX,
+            "additionalProperties": Names::schema(),
+        })
     }
 }
 

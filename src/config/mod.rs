@@ -9,6 +9,7 @@
 mod check;
 mod digest;
 mod document;
+mod feed_check;
 mod file;
 mod kafka_check;
 mod keys;
@@ -35,7 +36,8 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
 use crate::engine::{Engine, Registry};
-use crate::ingest::{self, Fields, Format};
+use crate::ingest;
+use crate::ingest::format::Format;
 use crate::kafka;
 use crate::ledger::{self, Horizon, Repeat};
 use crate::model::{Calendar, Digest, ErrorKind, MicroEpsilon, Span, Stations, WindowId};
@@ -89,10 +91,8 @@ pub struct Settings {
 pub struct Feed {
     /// Its name.
     pub id: String,
-    /// The form of a record.
-    pub format: Format,
-    /// The names of its fields.
-    pub fields: Fields,
+    /// The form of a record, what its fields mean, and which records count.
+    pub format: Arc<dyn Format>,
     /// The zone of local times; `None`: they are rejects.
     pub local_zone: Option<TimeZone>,
 }
@@ -112,8 +112,7 @@ impl Settings {
     /// For the decoders.
     pub fn ingest(&self) -> ingest::Settings {
         ingest::Settings {
-            format: self.feed.format,
-            fields: self.feed.fields.clone(),
+            format: self.feed.format.clone(),
             local_zone: self.feed.local_zone.clone(),
             calendar: self.calendar.clone(),
             stations: self.stations.clone(),

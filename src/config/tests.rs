@@ -8,6 +8,7 @@ use crate::ledger::Journal;
 
 mod digest;
 mod engines;
+mod feed;
 mod generated;
 mod places;
 mod suppression;
@@ -176,7 +177,7 @@ fn every_single_mistake_outside_the_engine_is_one_clear_complaint() {
         ("[window]\nclose = \"later\"", "window.close", "\"arrival\", \"watermark\""),
         ("[feed]\ntime_zone = \"Atlantis\"", "feed.time_zone", "is not a time zone"),
         ("[feed]\nformat = \"xml\"", "feed.format", "not one of"),
-        ("[feed]\nformat = \"avro\"", "feed.format", "not in this version"),
+        ("[feed]\nformat = \"avro\"", "feed.format", "is not one of \"json\", \"csv\", \"tides\""),
         ("[feed]\nid = \"\"", "feed.id", "names the feed"),
         ("[engine]\nname = \"magic\"", "engine.name", "is not an engine"),
         ("[engine]\nname = \"dptd\"", "engine.name", "not in this version"),

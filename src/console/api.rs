@@ -16,7 +16,7 @@ pub(super) fn windows(shown: &Shown) -> Json<Value> {
     let known = shown.status.snapshot();
     Json(json!({
         "format": FORMAT,
-        "windows": windows::lines(&shown.facts, shown.facts.clock.now(), &known),
+        "windows": windows::lines(&shown.facts, shown.facts.clock.now(), &known, &shown.board.windows()),
         "watermark": known.watermark.map(|at| at.to_string()),
     }))
 }

@@ -29,7 +29,7 @@ use axum::{Router, middleware};
 use jiff::SignedDuration;
 
 use crate::clock::Clock;
-use crate::metrics::{Health, Metrics, Status};
+use crate::metrics::{Board, Health, Metrics, Status};
 use crate::model::{Calendar, MicroEpsilon, WindowId};
 use crate::publish::catalog;
 
@@ -44,6 +44,8 @@ pub struct Shown {
     pub health: Health,
     /// Windows and budget.
     pub status: Status,
+    /// How far each window is.
+    pub board: Board,
     /// What does not change.
     pub facts: Facts,
     /// Whether this process ingests.

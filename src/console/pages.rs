@@ -89,7 +89,7 @@ fn spent_sentence(facts: &Facts, known: &Snapshot) -> String {
 /// Where every window is. For the operator: it shows how far the feed is.
 pub(super) fn windows(shown: &Shown) -> Markup {
     let (facts, known) = (&shown.facts, shown.status.snapshot());
-    let lines = windows::lines(facts, facts.clock.now(), &known);
+    let lines = windows::lines(facts, facts.clock.now(), &known, &shown.board.windows());
     let closing = match facts.closes_after {
         Some(after) => format!(
             "Taps of a window count until {} after its end, by the broker's clock.",
@@ -106,7 +106,7 @@ pub(super) fn windows(shown: &Shown) -> Markup {
             p { "Watermark (latest tap read): " (known.watermark.map_or("none yet".to_owned(), |at| at.to_string())) }
             @if lines.is_empty() { p { "No window yet: the release worker has not opened the ledger." } }
             @else { div.wide { table {
-                thead { tr { th { "From" } th { "To" } th { "State" } th { "Closes in" } th { "Partitions done" } th { "Note" } } }
+                thead { tr { th { "From" } th { "To" } th { "State" } th { "Closes in" } th { "Partitions done" } th.n { "Taps" } th { "Note" } } }
                 tbody { @for line in &lines { (window_row(line)) } }
             } } }
         },
@@ -119,6 +119,7 @@ fn window_row(line: &Line) -> Markup {
             td { (line.start) } td { (line.end) } td { span.state { (line.state.name()) } }
             td { @if let Some(secs) = line.closes_in_seconds { (words(secs)) } }
             td { @if let Some((n, of)) = line.finished { (n) " of " (of) } }
+            td.n { @if let Some(taps) = line.taps { (taps) } }
             td { @if let Some(reason) = &line.reason { (reason) } }
         }
     }

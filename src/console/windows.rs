@@ -1,10 +1,12 @@
 //! The state of each window, from what the workers know and what time it is.
 
+use std::collections::BTreeMap;
+
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
 use super::Facts;
-use crate::metrics::Snapshot;
+use crate::metrics::{Progress, Snapshot};
 use crate::model::{Window, WindowId};
 
 /// Rows shown at most.
@@ -49,16 +51,24 @@ pub(super) struct Line {
     pub(super) closes_in_seconds: Option<i64>,
     /// Partitions that have finished it, of how many.
     pub(super) finished: Option<(u32, u32)>,
+    /// Taps of it that this process has committed; none where it has not ingested any.
+    pub(super) taps: Option<u64>,
     /// Why it is withheld.
     pub(super) reason: Option<String>,
 }
 
 /// The windows that matter now, the latest first.
-pub(super) fn lines(facts: &Facts, now: Timestamp, known: &Snapshot) -> Vec<Line> {
+pub(super) fn lines(
+    facts: &Facts,
+    now: Timestamp,
+    known: &Snapshot,
+    board: &BTreeMap<WindowId, Progress>,
+) -> Vec<Line> {
     let released = known.released();
     let mut ids: Vec<WindowId> = released.iter().copied().collect();
     ids.extend(known.withheld.keys());
     ids.extend(known.gathered.iter().map(|one| one.window));
+    ids.extend(board.keys());
     if let Some(first) = known.first {
         ids.push(first);
         let reached = match facts.closes_after {
@@ -70,7 +80,9 @@ pub(super) fn lines(facts: &Facts, now: Timestamp, known: &Snapshot) -> Vec<Line
     ids.sort();
     ids.dedup();
     let windows = ids.into_iter().rev().filter_map(|id| facts.calendar.window(id));
-    windows.take(MOST).map(|window| line(facts, now, known, &window)).collect()
+    let taps = |window: &Window| board.get(&window.id()).map(|progress| progress.n_taps);
+    let line = |window: Window| Line { taps: taps(&window), ..line(facts, now, known, &window) };
+    windows.take(MOST).map(line).collect()
 }
 
 fn line(facts: &Facts, now: Timestamp, known: &Snapshot, window: &Window) -> Line {
@@ -103,6 +115,7 @@ fn line(facts: &Facts, now: Timestamp, known: &Snapshot, window: &Window) -> Lin
             .filter(|_| matches!(state, State::Open | State::Closing))
             .map(until),
         finished,
+        taps: None,
         reason,
     }
 }
@@ -125,7 +138,7 @@ mod tests {
         let facts = Facts::for_test(calendar.clone());
         let window = calendar.window_at(at("2026-01-01T12:00:00Z")).unwrap();
         let state = |now: &str, known: &Snapshot| {
-            let lines = lines(&facts, at(now), known);
+            let lines = lines(&facts, at(now), known, &BTreeMap::new());
             let line = lines.iter().find(|line| line.window == window.name()).unwrap();
             (line.state, line.closes_in_seconds)
         };
@@ -147,5 +160,19 @@ mod tests {
             is_settled: true,
         }];
         assert_eq!(state("2026-01-01T12:01:30Z", &known), (State::Released, None));
+    }
+
+    /// An ingest worker knows no ledger; the board alone tells what it gathers.
+    #[test]
+    fn a_window_on_the_board_is_shown_with_its_taps() {
+        let calendar = Calendar::new(TimeZone::UTC, 60, 0, 60).unwrap();
+        let facts = Facts::for_test(calendar.clone());
+        let window = calendar.window_at(at("2026-01-01T12:00:00Z")).unwrap();
+        let progress = Progress { n_taps: 7, n_partitions: 2, n_finished: 1 };
+        let board = BTreeMap::from([(window.id(), progress)]);
+        let lines = lines(&facts, at("2026-01-01T12:00:30Z"), &Snapshot::default(), &board);
+        assert_eq!(lines.len(), 1);
+        assert_eq!((lines[0].window.clone(), lines[0].taps), (window.name(), Some(7)));
+        assert_eq!(lines[0].state, State::Open);
     }
 }

@@ -1,6 +1,6 @@
 //! The trust boundary: nouns that point at a person. What is in here cannot be printed or serialized.
 //!
-//! In → out: a decoded record → [`Tap`] → [`Trajectories`], one per card and window.
+//! In → out: the fields of a record ([`Picked`]) → [`Tap`] → [`Trajectories`], one per card and window.
 //! Promises: F-1 `Debug` shows nothing; F-2 no `Serialize`; F-3 a raw card id is never stored.
 //! Refuses: nothing; it only holds.
 //! Why: the compiler, not a reviewer, keeps passengers out of logs, manifests and pages.
@@ -13,10 +13,34 @@
 //! fn leak(card: tapveil_core::passenger::CardKey) -> String { card.to_string() }
 //! ```
 
+use std::borrow::Cow;
 use std::fmt;
 
 use crate::model::{Doublet, StationIx, WindowId};
 use crate::secret::CardHasher;
+
+/// The fields of one record as they were written, borrowed from it. The decoder hashes the card and drops the rest.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Picked<'a> {
+    /// The card's id; empty if it is missing.
+    pub card: Cow<'a, str>,
+    /// The station's id; empty if it is missing.
+    pub station: Cow<'a, str>,
+    /// When; empty if it is missing.
+    pub time: Cow<'a, str>,
+    /// The text that tells entry from exit, where the feed has one.
+    pub kind: Option<Cow<'a, str>>,
+    /// The record's own id, where the feed has one.
+    pub transaction: Option<Cow<'a, str>>,
+    /// What each filter of the feed looks at, in the order of the filters.
+    pub filter_values: Vec<Option<Cow<'a, str>>>,
+}
+
+impl fmt::Debug for Picked<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Picked(***)")
+    }
+}
 
 /// A card inside one window: a keyed hash of its id. Another window knows it under another key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -177,6 +201,8 @@ mod tests {
         trajectories.push(tap.stamp.card, [Doublet { station: StationIx(5), slot: 2 }]);
         let shown = format!("{tap:?} {:?} {:?} {trajectories:?}", tap.stamp, tap.stamp.card);
         assert_eq!(shown, "Tap(***) Stamp(***) CardKey(***) Trajectories(***)");
+        let picked = Picked { card: "4711".into(), ..Picked::default() };
+        assert_eq!(format!("{picked:?}"), "Picked(***)");
     }
 
     #[test]

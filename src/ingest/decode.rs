@@ -6,40 +6,17 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::csv_line::Columns;
+use super::format::{Format, Mapping, MissingColumns};
 use super::time::TimeReader;
-use super::{RECORD_BYTES_MAX, json_line};
-use crate::model::{Calendar, Reject, Stations, Window};
+use crate::model::{Calendar, Reject, Stations, TapKind, Window};
 use crate::passenger::{CardKey, Tap};
 use crate::secret::{CardHasher, Secret};
-
-/// How a record is written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Format {
-    /// Comma-separated, with a header in a file.
-    Csv,
-    /// One JSON object.
-    Json,
-}
-
-/// What the three fields are called.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Fields {
-    /// The card's id.
-    pub card: String,
-    /// The station's id.
-    pub station: String,
-    /// The time of the tap.
-    pub time: String,
-}
 
 /// What a decoder needs to know.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// How records are written.
-    pub format: Format,
-    /// What the fields are called.
-    pub fields: Fields,
+    /// How records are written, what their fields mean, and which of them count.
+    pub format: Arc<dyn Format>,
     /// The zone of local times; without it they are rejects.
     pub local_zone: Option<TimeZone>,
     /// Which windows exist.
@@ -58,59 +35,49 @@ pub struct Decoded<'a> {
     pub event: Timestamp,
     /// In which window.
     pub window: &'a Window,
+    /// Whether it begins or ends a trip, where the feed says so.
+    pub kind: Option<TapKind>,
 }
 
 /// Decodes records, one at a time. Every worker has its own.
 pub struct Decoder {
-    settings: Settings,
-    columns: Option<Columns>,
+    format: Arc<dyn Format>,
+    mapping: Mapping,
+    stations: Arc<Stations>,
     times: TimeReader,
     windows: WindowCache,
 }
 
 impl Decoder {
-    /// A decoder for JSON records, or for CSV records in the order card, station, time.
+    /// A decoder for messages, or for the lines of a file without a header.
     pub fn new(settings: Settings) -> Self {
-        let columns = match settings.format {
-            Format::Csv => Some(Columns { card: 0, station: 1, time: 2 }),
-            Format::Json => None,
-        };
-        let times = TimeReader::new(settings.local_zone.clone());
-        let windows = WindowCache::new(settings.calendar.clone(), settings.secret.clone());
-        Self { settings, columns, times, windows }
+        let Settings { format, local_zone, calendar, stations, secret } = settings;
+        Self {
+            mapping: format.mapping().clone(),
+            format,
+            stations,
+            times: TimeReader::new(local_zone),
+            windows: WindowCache::new(calendar, secret),
+        }
     }
 
-    /// A decoder for CSV records below this header; gives the columns that are missing.
-    pub fn with_header(settings: Settings, header: &str) -> Result<Self, Vec<String>> {
-        let columns = Columns::find(header, &settings.fields)?;
-        Ok(Self { columns: Some(columns), ..Self::new(settings) })
+    /// A decoder for the lines of a file below this header.
+    pub fn with_header(settings: Settings, header: &str) -> Result<Self, MissingColumns> {
+        let format = settings.format.below(header)?.format;
+        Ok(Self::new(Settings { format, ..settings }))
     }
 
     /// Decodes one record.
     pub fn decode(&mut self, record: &[u8]) -> Result<Decoded<'_>, Reject> {
-        let record = record.strip_suffix(b"\r").unwrap_or(record);
-        // Some programs begin a file with a byte order mark; it is no part of the first record.
-        let record = record.strip_prefix("\u{feff}".as_bytes()).unwrap_or(record);
-        if record.trim_ascii().is_empty() {
-            return Err(Reject::Empty);
-        }
-        if record.len() > RECORD_BYTES_MAX {
-            return Err(Reject::TooLong);
-        }
-        let text = std::str::from_utf8(record).map_err(|_| Reject::NotUtf8)?;
-        let [card, station, time] = match &self.columns {
-            Some(columns) => columns.pick(text)?,
-            None => json_line::pick(text, &self.settings.fields)?,
-        };
-        if card.is_empty() || station.is_empty() || time.is_empty() {
-            return Err(Reject::MissingField);
-        }
-        let event = self.times.read(&time)?;
-        let station = self.settings.stations.find(&station).ok_or(Reject::UnknownStation)?;
+        let picked = self.format.pick(record)?;
+        self.mapping.judge(&picked)?;
+        let event = self.times.read(&picked.time)?;
+        let station = self.stations.find(&picked.station).ok_or(Reject::UnknownStation)?;
         let (window, hasher) = self.windows.at(event).ok_or(Reject::BadTime)?;
         let offset = window.offset_millis(event).ok_or(Reject::BadTime)?;
-        let tap = Tap::new(window.id(), CardKey::new(hasher, card.as_bytes()), offset, station);
-        Ok(Decoded { tap, event, window })
+        let card = CardKey::new(hasher, picked.card.as_bytes());
+        let tap = Tap::new(window.id(), card, offset, station);
+        Ok(Decoded { tap, event, window, kind: self.mapping.kind(&picked) })
     }
 }
 

@@ -7,14 +7,14 @@ use std::path::Path;
 
 use rayon::iter::{ParallelBridge, ParallelIterator};
 
-use super::{Decoder, Error, Format, RECORD_BYTES_MAX, Settings};
+use super::{Decoder, Error, RECORD_BYTES_MAX, Settings};
 use crate::metrics::Board;
 use crate::model::{Counts, Reject, WindowId};
 use crate::passenger::Stamp;
 use crate::window::{Arrival, Gate, OpenWindows};
 
 /// A file is one partition; the board knows it by this number.
-const PARTITION: u32 = 0;
+const PARTITION: i32 = 0;
 const BLOCK_BYTES: usize = 1 << 20;
 
 /// What a file gave.
@@ -42,9 +42,9 @@ pub fn read_file(
     let mut lines = Lines::new(file);
     let failed = |error| Error::Read { path: name.clone(), error };
     let mut counts = Counts::default();
-    let header = match settings.format {
-        Format::Json => None,
-        Format::Csv => match lines.header().map_err(failed)? {
+    let header = match settings.format.has_header(lines.first().map_err(failed)?) {
+        false => None,
+        true => match lines.header().map_err(failed)? {
             None => return Ok(Harvest::default()),
             Some(header) => Some(header),
         },
@@ -53,11 +53,8 @@ pub fn read_file(
         None => Ok(Decoder::new(settings.clone())),
         Some(header) => {
             let header = String::from_utf8_lossy(header);
-            Decoder::with_header(settings.clone(), &header).map_err(|missing| Error::Header {
-                path: name.clone(),
-                missing: missing.join(", "),
-                found: header.trim().chars().take(200).collect(),
-            })
+            Decoder::with_header(settings.clone(), &header)
+                .map_err(|columns| Error::Header { path: name.clone(), columns })
         }
     };
     let gathered = decode_blocks(&mut lines, decoder, failed, gate, board)?;
@@ -65,7 +62,7 @@ pub fn read_file(
         counts.reject(Reject::TooLong);
     }
     let mut open = OpenWindows::default();
-    for Gathered { windows, counts: theirs } in gathered {
+    for Gathered { windows, counts: theirs, .. } in gathered {
         counts.add(&theirs);
         for (window, stamps) in windows {
             open.add_all(window, stamps);
@@ -78,6 +75,8 @@ pub fn read_file(
 #[derive(Default)]
 struct Gathered {
     windows: BTreeMap<WindowId, Vec<Stamp>>,
+    /// Taps that stand on the board.
+    told: BTreeMap<WindowId, usize>,
     counts: Counts,
 }
 
@@ -113,14 +112,19 @@ fn decode(
     board: &Board,
     gathered: &mut Gathered,
 ) {
-    let before = gathered.counts.clone();
     for line in block.split(|&byte| byte == b'\n') {
         if !matches!(line, b"" | b"\r") {
             take(decoder, line, gate, gathered);
         }
     }
-    let new = gathered.counts.taps - before.taps;
-    board.add(PARTITION, new, gathered.counts.n_rejects() - before.n_rejects());
+    let Gathered { windows, told, .. } = gathered;
+    for (window, stamps) in windows {
+        let told = told.entry(*window).or_default();
+        if *told < stamps.len() {
+            board.add(PARTITION, *window, (stamps.len() - *told) as u64);
+            *told = stamps.len();
+        }
+    }
 }
 
 fn take(decoder: &mut Decoder, line: &[u8], gate: &Gate, gathered: &mut Gathered) {
@@ -149,6 +153,14 @@ struct Lines {
 impl Lines {
     fn new(file: File) -> Self {
         Self { file, carry: Vec::new(), skipping: false, too_long: 0, ended: false }
+    }
+
+    /// How the file begins, with at least a byte unless it is empty.
+    fn first(&mut self) -> io::Result<&[u8]> {
+        while self.carry.is_empty() && !self.ended {
+            self.fill()?;
+        }
+        Ok(&self.carry)
     }
 
     /// The first line, with at most a record's bytes; `None` for an empty file.

@@ -7,16 +7,15 @@
 //! Refuses: a file whose header lacks the configured columns.
 //! Why: a bad tap is data, not an error.
 
-mod csv_line;
 mod decode;
 mod file;
-mod json_line;
-mod json_plain;
+pub mod format;
 mod time;
 
-pub use decode::{Decoded, Decoder, Fields, Format, Settings};
+pub use decode::{Decoded, Decoder, Settings};
 pub use file::{Harvest, read_file};
 
+use self::format::MissingColumns;
 use crate::model::ErrorKind;
 
 /// Longest record that can be a tap. Longer ones are counted, not held.
@@ -42,16 +41,12 @@ pub enum Error {
         error: std::io::Error,
     },
     /// The header does not have what the configuration names.
-    #[error(
-        "{path} has no column {missing}; its header is {found:?} (set feed.fields to the names it uses)"
-    )]
+    #[error("{path}, line 1: {columns}")]
     Header {
         /// Which file.
         path: String,
-        /// Columns that are not there.
-        missing: String,
-        /// The header line.
-        found: String,
+        /// What is wanted and what is not there. Never what is there: it could be a card.
+        columns: MissingColumns,
     },
 }
 

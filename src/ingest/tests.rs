@@ -7,6 +7,7 @@ use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 use proptest::prelude::*;
 
+use super::format::{Format, Mapping};
 use super::*;
 use crate::engine::fixture::with_threads;
 use crate::metrics::Board;
@@ -20,11 +21,26 @@ mod json;
 
 const STATIONS: &str = "id\nA\n\"B, \"\"x\"\"\"\nÉ\n12\n";
 
-fn settings(format: Format) -> Settings {
-    let named = |name: &str| name.to_owned();
+/// The forms that these tests write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Written {
+    Csv,
+    Json,
+}
+
+impl Written {
+    fn format(self, mapping: Mapping) -> Arc<dyn Format> {
+        let name = match self {
+            Self::Csv => "csv",
+            Self::Json => "json",
+        };
+        format::find(name).unwrap().with_defaults(mapping).unwrap()
+    }
+}
+
+fn settings(format: Written) -> Settings {
     Settings {
-        format,
-        fields: Fields { card: named("card"), station: named("station"), time: named("time") },
+        format: format.format(Mapping::of_fields("card", "station", "time")),
         local_zone: Some(TimeZone::get("America/Toronto").unwrap()),
         calendar: Calendar::new(TimeZone::UTC, 86_400, 0, 3_600).unwrap(),
         stations: Arc::new(Stations::from_csv(STATIONS.as_bytes()).unwrap()),
@@ -42,11 +58,11 @@ fn put(bytes: &[u8]) -> tempfile::NamedTempFile {
     file
 }
 
-fn try_read(path: &Path, format: Format, threads: usize) -> Result<Harvest, Error> {
+fn try_read(path: &Path, format: Written, threads: usize) -> Result<Harvest, Error> {
     with_threads(threads, || read_file(path, &settings(format), &gate(), &Board::default()))
 }
 
-fn read(bytes: &[u8], format: Format) -> Harvest {
+fn read(bytes: &[u8], format: Written) -> Harvest {
     try_read(put(bytes).path(), format, 2).unwrap()
 }
 
@@ -70,12 +86,12 @@ fn sorted(mut harvest: Harvest) -> Sorted {
 }
 
 /// Line by line, in the plainest way there is.
-fn reference(bytes: &[u8], format: Format) -> Sorted {
+fn reference(bytes: &[u8], format: Written) -> Sorted {
     let mut lines = bytes.split(|&byte| byte == b'\n');
     let settings = settings(format);
     let mut decoder = match format {
-        Format::Json => Decoder::new(settings),
-        Format::Csv => {
+        Written::Json => Decoder::new(settings),
+        Written::Csv => {
             let header = String::from_utf8_lossy(lines.next().unwrap()).into_owned();
             Decoder::with_header(settings, &header).unwrap()
         }
@@ -95,26 +111,26 @@ fn reference(bytes: &[u8], format: Format) -> Sorted {
     (windows, counts)
 }
 
-fn tap(format: Format, card: u64) -> String {
+fn tap(format: Written, card: u64) -> String {
     match format {
-        Format::Csv => format!("c{card},A,2015-11-09T07:{:02}:00Z", card % 60),
-        Format::Json => format!(
+        Written::Csv => format!("c{card},A,2015-11-09T07:{:02}:00Z", card % 60),
+        Written::Json => format!(
             r#"{{"card":"c{card}","station":"A","time":"2015-11-09T07:{:02}:00Z"}}"#,
             card % 60
         ),
     }
 }
 
-fn header(format: Format) -> &'static str {
+fn header(format: Written) -> &'static str {
     match format {
-        Format::Csv => "card,station,time\n",
-        Format::Json => "",
+        Written::Csv => "card,station,time\n",
+        Written::Json => "",
     }
 }
 
 #[test]
 fn a_line_of_ten_megabytes_is_counted_once_and_its_neighbours_survive() {
-    for format in [Format::Csv, Format::Json] {
+    for format in [Written::Csv, Written::Json] {
         // Before, in the middle of, and after a block's end; with and without something behind it.
         for (before, after) in [(0, 3), (3, 2), (30_000, 40_000), (5, 0)] {
             let mut text = header(format).to_owned();
@@ -139,8 +155,8 @@ fn a_line_of_ten_megabytes_is_counted_once_and_its_neighbours_survive() {
 #[test]
 fn two_long_lines_in_a_row_are_two() {
     let long = "y".repeat(3_000_000);
-    let text = format!("card,station,time\n{long}\n{long}\n{}\n", tap(Format::Csv, 1));
-    assert_eq!(tally(&read(text.as_bytes(), Format::Csv).counts), (1, vec![("too_long", 2)]));
+    let text = format!("card,station,time\n{long}\n{long}\n{}\n", tap(Written::Csv, 1));
+    assert_eq!(tally(&read(text.as_bytes(), Written::Csv).counts), (1, vec![("too_long", 2)]));
 }
 
 /// A line may be just as long as a record can be, whatever its end: else the lines before it, which move
@@ -153,8 +169,8 @@ fn whether_a_longest_line_counts_does_not_depend_on_what_stands_before_it() {
             for extra in [0, 1] {
                 let pad = "z".repeat(RECORD_BYTES_MAX + extra - start.len());
                 let before = "\n".repeat(lines_before);
-                let text = format!("{}{before}{start}{pad}{end}", header(Format::Csv));
-                let found = tally(&read(text.as_bytes(), Format::Csv).counts);
+                let text = format!("{}{before}{start}{pad}{end}", header(Written::Csv));
+                let found = tally(&read(text.as_bytes(), Written::Csv).counts);
                 let expected = if extra == 0 { (1, vec![]) } else { (0, vec![("too_long", 1)]) };
                 assert_eq!(found, expected, "{end:?} {lines_before} {extra}");
             }
@@ -164,7 +180,7 @@ fn whether_a_longest_line_counts_does_not_depend_on_what_stands_before_it() {
 
 #[test]
 fn the_last_line_needs_no_line_feed() {
-    for format in [Format::Csv, Format::Json] {
+    for format in [Written::Csv, Written::Json] {
         let text = format!("{}{}\n{}", header(format), tap(format, 1), tap(format, 2));
         assert_eq!(tally(&read(text.as_bytes(), format).counts), (2, vec![]));
         let text = text + "\n";
@@ -174,7 +190,7 @@ fn the_last_line_needs_no_line_feed() {
 
 #[test]
 fn an_empty_file_holds_nothing() {
-    for format in [Format::Csv, Format::Json] {
+    for format in [Written::Csv, Written::Json] {
         for bytes in [&b""[..], header(format).as_bytes(), header(format).trim_end().as_bytes()] {
             let harvest = read(bytes, format);
             assert_eq!(tally(&harvest.counts), (0, vec![]));
@@ -185,7 +201,7 @@ fn an_empty_file_holds_nothing() {
 
 #[test]
 fn blank_lines_are_nothing_and_lines_of_spaces_are_rejects() {
-    for format in [Format::Csv, Format::Json] {
+    for format in [Written::Csv, Written::Json] {
         let text = format!("{}\n\r\n  \t\n\n{}\n\n", header(format), tap(format, 1));
         assert_eq!(tally(&read(text.as_bytes(), format).counts), (1, vec![("empty", 1)]));
     }
@@ -193,11 +209,11 @@ fn blank_lines_are_nothing_and_lines_of_spaces_are_rejects() {
 
 #[test]
 fn what_cannot_be_opened_is_told_with_its_name() {
-    let missing = try_read(Path::new("/nowhere/taps.csv"), Format::Csv, 1).unwrap_err();
+    let missing = try_read(Path::new("/nowhere/taps.csv"), Written::Csv, 1).unwrap_err();
     assert!(missing.to_string().contains("/nowhere/taps.csv"), "{missing}");
     assert_eq!(missing.kind(), ErrorKind::Config);
     let dir = tempfile::tempdir().unwrap();
-    let directory = try_read(dir.path(), Format::Csv, 1).unwrap_err();
+    let directory = try_read(dir.path(), Written::Csv, 1).unwrap_err();
     assert!(directory.to_string().contains("is a directory"), "{directory}");
 }
 
@@ -205,7 +221,7 @@ fn what_cannot_be_opened_is_told_with_its_name() {
 fn a_card_cannot_be_followed_from_window_to_window() {
     let text = b"card,station,time\nc,A,2015-11-09T07:00:00Z\nc,A,2015-11-09T08:00:00Z\n\
                  c,A,2015-11-10T07:00:00Z\n";
-    let (windows, _) = sorted(read(text, Format::Csv));
+    let (windows, _) = sorted(read(text, Written::Csv));
     let days: Vec<&Vec<Stamp>> = windows.values().collect();
     assert!(days[0][0].card() == days[0][1].card(), "one card in one window");
     assert!(days[0][0].card() != days[1][0].card(), "another key in the next window");
@@ -214,7 +230,7 @@ fn a_card_cannot_be_followed_from_window_to_window() {
 #[test]
 fn taps_outside_the_range_are_counted_as_such() {
     let file = put(b"card,station,time\nc,A,2015-11-09T07:00:00Z\nc,A,2015-11-10T07:00:00Z\n");
-    let settings = settings(Format::Csv);
+    let settings = settings(Written::Csv);
     let first = settings.calendar.window_at("2015-11-09T07:00:00Z".parse().unwrap()).unwrap().id();
     let gate = Gate { range: Some(first..WindowId::new(first.number() + 1)), ..gate() };
     let harvest = read_file(file.path(), &settings, &gate, &Board::default()).unwrap();
@@ -222,7 +238,7 @@ fn taps_outside_the_range_are_counted_as_such() {
 }
 
 /// Lines that are taps, nearly taps, or nothing like it.
-fn line(format: Format) -> impl Strategy<Value = Vec<u8>> {
+fn line(format: Written) -> impl Strategy<Value = Vec<u8>> {
     let good = (0..9_u64).prop_map(move |card| tap(format, card).into_bytes());
     let near = "[cA,\"{}: 0-9TZ.\r]{0,40}".prop_map(String::into_bytes);
     let wild = prop::collection::vec(any::<u8>(), 0..60);
@@ -230,7 +246,7 @@ fn line(format: Format) -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![60 => good, 20 => near, 20 => wild, 1 => long]
 }
 
-fn file(format: Format) -> impl Strategy<Value = Vec<u8>> {
+fn file(format: Written) -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(line(format), 0..120)
         .prop_map(move |lines| [header(format).as_bytes().to_vec(), lines.join(&b'\n')].concat())
 }
@@ -239,21 +255,21 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn the_harvest_of_a_csv_file_does_not_depend_on_threads(bytes in file(Format::Csv)) {
+    fn the_harvest_of_a_csv_file_does_not_depend_on_threads(bytes in file(Written::Csv)) {
         let file = put(&bytes);
-        let one = sorted(try_read(file.path(), Format::Csv, 1).unwrap());
-        let four = sorted(try_read(file.path(), Format::Csv, 4).unwrap());
+        let one = sorted(try_read(file.path(), Written::Csv, 1).unwrap());
+        let four = sorted(try_read(file.path(), Written::Csv, 4).unwrap());
         prop_assert_eq!(&one, &four);
-        prop_assert_eq!(&one, &reference(&bytes, Format::Csv));
+        prop_assert_eq!(&one, &reference(&bytes, Written::Csv));
     }
 
     #[test]
-    fn the_harvest_of_a_json_file_does_not_depend_on_threads(bytes in file(Format::Json)) {
+    fn the_harvest_of_a_json_file_does_not_depend_on_threads(bytes in file(Written::Json)) {
         let file = put(&bytes);
-        let one = sorted(try_read(file.path(), Format::Json, 1).unwrap());
-        let four = sorted(try_read(file.path(), Format::Json, 4).unwrap());
+        let one = sorted(try_read(file.path(), Written::Json, 1).unwrap());
+        let four = sorted(try_read(file.path(), Written::Json, 4).unwrap());
         prop_assert_eq!(&one, &four);
-        prop_assert_eq!(&one, &reference(&bytes, Format::Json));
+        prop_assert_eq!(&one, &reference(&bytes, Written::Json));
     }
 }
 
@@ -274,7 +290,7 @@ proptest! {
             1..8,
         ),
     ) {
-        for format in [Format::Csv, Format::Json] {
+        for format in [Written::Csv, Written::Json] {
             let mut decoder = Decoder::new(settings(format));
             for line in &lines {
                 if let Ok(decoded) = decoder.decode(line) {
@@ -287,9 +303,9 @@ proptest! {
 
     #[test]
     fn no_header_whatever_stops_the_decoder(header in "\\PC{0,60}", line in "\\PC{0,60}") {
-        match Decoder::with_header(settings(Format::Csv), &header) {
+        match Decoder::with_header(settings(Written::Csv), &header) {
             Ok(mut decoder) => drop(decoder.decode(line.as_bytes()).is_ok()),
-            Err(missing) => prop_assert!(!missing.is_empty()),
+            Err(columns) => prop_assert!(!columns.missing.is_empty()),
         }
     }
 }
@@ -297,7 +313,7 @@ proptest! {
 /// A file that fills many blocks: every worker gets some.
 #[test]
 fn many_blocks_on_many_threads_lose_nothing() {
-    for format in [Format::Csv, Format::Json] {
+    for format in [Written::Csv, Written::Json] {
         let mut text = header(format).to_owned();
         for card in 0..100_000 {
             text += &tap(format, card);

@@ -1,8 +1,9 @@
 //! When was a tap? RFC 3339, epoch seconds or milliseconds, or a local time in the feed's zone.
 
-use jiff::Timestamp;
-use jiff::civil::DateTime;
+use jiff::civil::{self, DateTime};
+use jiff::fmt::temporal::Pieces;
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
+use jiff::{SignedDuration, Timestamp};
 
 use crate::model::Reject;
 
@@ -33,6 +34,11 @@ impl TimeReader {
             }
             None => {}
         }
+        self.read_by_library(text)
+    }
+
+    /// The same without the short cut: epochs by hand, everything else by the calendar library.
+    fn read_by_library(&self, text: &str) -> Result<Timestamp, Reject> {
         if text.starts_with(|c: char| c.is_ascii_digit() || c == '-')
             && text.bytes().skip(1).all(|b| b.is_ascii_digit() || b == b'.')
         {
@@ -41,13 +47,17 @@ impl TimeReader {
         if let Ok(instant) = text.parse::<Timestamp>() {
             return Ok(instant);
         }
-        // A date alone is no time of day.
-        let civil: DateTime = match text.len() {
-            14.. => text.parse().map_err(|_| Reject::BadTime)?,
-            _ => return Err(Reject::BadTime),
-        };
-        let instant = Offset::UTC.to_timestamp(civil).map_err(|_| Reject::BadTime)?;
-        self.local(instant.as_second(), instant.subsec_nanosecond())
+        let pieces = Pieces::parse(text).map_err(|_| Reject::BadTime)?;
+        // An offset names an instant, and the library has none for it; a date alone is no time of day.
+        if pieces.offset().is_some() || text.len() < 14 {
+            return Err(Reject::BadTime);
+        }
+        let civil = pieces.date().to_datetime(pieces.time().ok_or(Reject::BadTime)?);
+        match pieces.to_time_zone() {
+            Ok(Some(zone)) => resolve(&zone, civil),
+            Ok(None) => resolve(self.zone.as_ref().ok_or(Reject::NoZone)?, civil),
+            Err(_) => Err(Reject::BadTime),
+        }
     }
 
     /// A civil time, as seconds of a clock that never changes.
@@ -64,14 +74,20 @@ impl TimeReader {
             self.days[place] = Some((day, offset));
             return instant(civil_secs - offset, nanos);
         }
-        let civil = Offset::UTC.to_datetime(instant(civil_secs, nanos)?);
-        match zone.to_ambiguous_timestamp(civil).offset() {
-            AmbiguousOffset::Unambiguous { offset } => {
-                offset.to_timestamp(civil).map_err(|_| Reject::BadTime)
-            }
-            AmbiguousOffset::Gap { .. } => Err(Reject::TimeSkipped),
-            AmbiguousOffset::Fold { .. } => Err(Reject::TimeRepeated),
+        let since_1970 = SignedDuration::new(civil_secs, nanos);
+        let civil = civil::date(1970, 1, 1).to_datetime(civil::Time::midnight());
+        resolve(zone, civil.checked_add(since_1970).map_err(|_| Reject::BadTime)?)
+    }
+}
+
+/// The instant of a civil time in a zone.
+fn resolve(zone: &TimeZone, civil: DateTime) -> Result<Timestamp, Reject> {
+    match zone.to_ambiguous_timestamp(civil).offset() {
+        AmbiguousOffset::Unambiguous { offset } => {
+            offset.to_timestamp(civil).map_err(|_| Reject::BadTime)
         }
+        AmbiguousOffset::Gap { .. } => Err(Reject::TimeSkipped),
+        AmbiguousOffset::Fold { .. } => Err(Reject::TimeRepeated),
     }
 }
 
@@ -180,13 +196,13 @@ fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
 /// Seconds (up to 11 digits) or milliseconds (12 to 14) since 1970, with a fraction if there is one.
 fn epoch(text: &str) -> Option<Timestamp> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    if !fraction.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
     let number: i64 = whole.parse().ok()?;
     match whole.trim_start_matches('-').len() {
         12..=14 => Timestamp::from_millisecond(number).ok(),
         1..=11 => {
-            if !fraction.bytes().all(|b| b.is_ascii_digit()) {
-                return None;
-            }
             let millis: i64 = format!("{fraction:0<3}")[..3].parse().ok()?;
             let sign = if whole.starts_with('-') { -1 } else { 1 };
             Timestamp::from_millisecond(number.checked_mul(1_000)? + sign * millis).ok()
@@ -251,6 +267,49 @@ mod tests {
         }
     }
 
+    /// A zone in brackets is the zone of the time, not a remark on the feed's zone.
+    #[test]
+    fn a_zone_in_brackets_counts() {
+        let toronto = Some("America/Toronto");
+        let tokyo = Ok("2015-11-08T22:00:00Z".to_owned());
+        assert_eq!(read(toronto, "2015-11-09T07:00:00[Asia/Tokyo]"), tokyo);
+        assert_eq!(read(None, "2015-11-09T07:00[Asia/Tokyo]"), tokyo);
+        assert_eq!(read(None, "2015-11-08T22:00:00Z[Asia/Tokyo]"), tokyo);
+        for bad in ["2015-11-09T07:00:00[Asia/Atlantis]", "2015-11-09[Asia/Tokyo]"] {
+            assert_eq!(read(toronto, bad), Err(Reject::BadTime), "{bad}");
+        }
+        let skipped = "2024-03-10T02:30:00[America/Toronto]";
+        assert_eq!(read(None, skipped), Err(Reject::TimeSkipped));
+    }
+
+    #[test]
+    fn an_epoch_has_one_fraction_at_most() {
+        for bad in ["1447074000000.1.2.3", "1447074000.1.2", "1447074000.x"] {
+            assert_eq!(read(None, bad), Err(Reject::BadTime), "{bad}");
+        }
+        let half = Ok("2015-11-09T13:00:00.5Z".to_owned());
+        assert_eq!(read(None, "1447074000.5"), half);
+        assert_eq!(read(None, "1447074000500.25"), half);
+    }
+
+    /// The last day that the calendar library knows: local times there count as long as their instant exists, with seconds or
+    /// without; an instant that does not exist is no local time.
+    #[test]
+    fn the_last_day_of_all_is_read_the_same_in_every_form() {
+        let kathmandu = Some("Asia/Kathmandu");
+        for (text, expected) in [
+            ("9999-12-30T23:59", Ok("9999-12-30T18:14:00Z".to_owned())),
+            ("9999-12-30T23:59:00", Ok("9999-12-30T18:14:00Z".to_owned())),
+            ("9999-12-31T23:59", Err(Reject::BadTime)),
+            ("9999-12-31T23:59:00", Err(Reject::BadTime)),
+            ("9999-12-30T23:59:00-05:00", Err(Reject::BadTime)),
+            ("9999-12-30T23:59-05:00", Err(Reject::BadTime)),
+            ("9999-12-30T23:59Z", Err(Reject::BadTime)),
+        ] {
+            assert_eq!(read(kathmandu, text), expected, "{text}");
+        }
+    }
+
     proptest! {
         #[test]
         fn the_quick_way_agrees_with_the_calendar_library(
@@ -268,6 +327,37 @@ mod tests {
             };
             prop_assert_eq!(reader.read(&text), expected);
             prop_assert_eq!(reader.read(&text), expected);
+        }
+
+        /// Good times, changed a little: with the short cut and without it they mean the same.
+        #[test]
+        fn the_short_cut_never_disagrees_with_the_calendar_library(
+            secs in prop_oneof![-100_000_i64..4_000_000_000, 253_402_000_000_i64..253_402_300_800],
+            form in prop::sample::select(vec![
+                "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M", "%Y%m%dT%H%M%S", "%Y-%m-%dT%H:%M:%S.25",
+                "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S-05:00", "%Y-%m-%dT%H:%M:%S.123456789+05:45",
+                "%Y-%m-%dT%H:%M:%S[Asia/Tokyo]", "%Y-%m-%dT%H:%M-05:00[America/Toronto]", "%s", "%s000", "%s.5",
+            ]),
+            zone in prop::sample::select(vec!["Asia/Kathmandu", "America/Toronto", "Australia/Lord_Howe", "Pacific/Apia"]),
+            changes in prop::collection::vec(
+                (any::<prop::sample::Index>(), "[0-9TtZz:. +\\-\\[\\]/,]", 0..3_u8), 0..3),
+        ) {
+            let civil = civil::date(1970, 1, 1).to_datetime(civil::Time::midnight());
+            let civil = civil.checked_add(SignedDuration::from_secs(secs)).unwrap();
+            let form = form.replace("%s", &secs.to_string());
+            let mut text: Vec<char> = civil.strftime(&form).to_string().chars().collect();
+            for (index, new, change) in &changes {
+                let at = index.index(text.len());
+                let new = if *change == 0 { "" } else { new };
+                text.splice(at..at + usize::from(*change < 2), new.chars());
+            }
+            let text: String = text.into_iter().collect();
+            let mut reader = TimeReader::new(Some(TimeZone::get(zone).unwrap()));
+            let expected = reader.read_by_library(&text);
+            prop_assert_eq!(reader.read(&text), expected, "{} in {}", text, zone);
+            prop_assert_eq!(reader.read(&text), expected, "{} in {}, from the cache", text, zone);
+            let mut no_zone = TimeReader::new(None);
+            prop_assert_eq!(no_zone.read(&text), no_zone.read_by_library(&text), "{} without a zone", text);
         }
 
         #[test]

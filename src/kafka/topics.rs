@@ -10,7 +10,7 @@ use rdkafka::metadata::Metadata;
 use super::admin::Admin;
 use super::{Error, Settings};
 
-/// What a worker does, and so which topics it needs.
+/// What a process does, and so which topics it needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
     /// Taps in, segments and rejects out.
@@ -19,6 +19,25 @@ pub enum Role {
     Release,
     /// Both.
     All,
+}
+
+impl Role {
+    /// Every role with its name and what it does, for the command line.
+    pub const NAMED: [(Self, &'static str, &'static str); 3] = [
+        (Self::Ingest, "ingest", "Taps to sealed segments"),
+        (Self::Release, "release", "Complete windows to releases"),
+        (Self::All, "all", "Both"),
+    ];
+
+    /// Whether it reads taps.
+    pub fn ingests(self) -> bool {
+        matches!(self, Self::Ingest | Self::All)
+    }
+
+    /// Whether it releases windows.
+    pub fn releases(self) -> bool {
+        matches!(self, Self::Release | Self::All)
+    }
 }
 
 /// What a topic is for.
@@ -45,8 +64,8 @@ impl Purpose {
     /// the other needs no right to look.
     fn is_judged_by(self, role: Role) -> bool {
         match self {
-            Self::Taps => role != Role::Release,
-            Self::Segments | Self::Ledger => role != Role::Ingest,
+            Self::Taps => role.ingests(),
+            Self::Segments | Self::Ledger => role.releases(),
             Self::Releases | Self::Rejects => false,
         }
     }

@@ -1,15 +1,17 @@
 //! The live board: who is ready and how far work has come, written by workers and read by whoever shows it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use dashmap::DashMap;
+
+use crate::model::WindowId;
 
 /// Whether a service is ready, written by its workers and read by whoever asks.
 #[derive(Debug, Default)]
 pub struct Health {
     ingest: AtomicBool,
     release: AtomicBool,
-    active: AtomicBool,
 }
 
 impl Health {
@@ -18,10 +20,9 @@ impl Health {
         self.ingest.store(ready, Ordering::Relaxed);
     }
 
-    /// The release worker is in its group, and active or standing by.
-    pub fn release_ready(&self, ready: bool, active: bool) {
+    /// The release worker is in its group, active or standing by.
+    pub fn release_ready(&self, ready: bool) {
         self.release.store(ready, Ordering::Relaxed);
-        self.active.store(active, Ordering::Relaxed);
     }
 
     /// Whether every wanted worker does its work.
@@ -31,21 +32,23 @@ impl Health {
     }
 }
 
-/// How far each partition is, written by ingest threads and read by whoever shows progress, without either
-/// waiting for the other.
+/// How far each window of each partition is. Ingest writes it and console and metrics read it at the same time: nobody waits
+/// for the whole board.
 #[derive(Debug, Default)]
 pub struct Board {
-    partitions: DashMap<u32, Progress>,
+    windows: DashMap<(i32, WindowId), Progress>,
     bytes: AtomicU64,
 }
 
-/// One partition's progress.
+/// How far one window of one partition is, or one window of all partitions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Progress {
     /// Taps that count.
-    pub taps: u64,
-    /// Records that do not.
-    pub rejects: u64,
+    pub n_taps: u64,
+    /// Partitions with taps of it, or that have finished it.
+    pub n_partitions: u32,
+    /// Partitions that have finished it: no more taps of it will come.
+    pub n_finished: u32,
 }
 
 impl Board {
@@ -54,24 +57,53 @@ impl Board {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// So many records of a partition were decoded.
-    pub fn add(&self, partition: u32, taps: u64, rejects: u64) {
-        let mut progress = self.partitions.entry(partition).or_default();
-        progress.taps += taps;
-        progress.rejects += rejects;
-    }
-
     /// Bytes read so far.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// All partitions together.
-    pub fn total(&self) -> Progress {
-        self.partitions.iter().fold(Progress::default(), |sum, progress| Progress {
-            taps: sum.taps + progress.taps,
-            rejects: sum.rejects + progress.rejects,
-        })
+    /// So many more taps of a window.
+    pub fn add(&self, partition: i32, window: WindowId, n_taps: u64) {
+        let mut progress = self.windows.entry((partition, window)).or_default();
+        progress.n_partitions = 1;
+        progress.n_taps += n_taps;
+    }
+
+    /// A partition has finished a window. Those before it are history: they are forgotten.
+    pub fn finish(&self, partition: i32, window: WindowId) {
+        self.add(partition, window, 0);
+        if let Some(mut progress) = self.windows.get_mut(&(partition, window)) {
+            progress.n_finished = 1;
+        }
+        self.windows.retain(|(one, before), _| *one != partition || *before >= window);
+    }
+
+    /// A partition is somebody else's now.
+    pub fn forget_partition(&self, partition: i32) {
+        self.windows.retain(|(one, _), _| *one != partition);
+    }
+
+    /// A window is released or withheld.
+    pub fn forget_window(&self, window: WindowId) {
+        self.windows.retain(|(_, one), _| *one != window);
+    }
+
+    /// Every window on the board, all partitions together.
+    pub fn windows(&self) -> BTreeMap<WindowId, Progress> {
+        let mut windows = BTreeMap::<WindowId, Progress>::new();
+        for entry in &self.windows {
+            let sum = windows.entry(entry.key().1).or_default();
+            sum.n_taps += entry.n_taps;
+            sum.n_partitions += entry.n_partitions;
+            sum.n_finished += entry.n_finished;
+        }
+        windows
+    }
+
+    /// Windows that some partition has taps of and has not finished.
+    pub fn n_filling(&self) -> usize {
+        let filling = self.windows.iter().filter(|entry| entry.n_finished == 0);
+        filling.map(|entry| entry.key().1).collect::<BTreeSet<_>>().len()
     }
 }
 
@@ -79,15 +111,41 @@ impl Board {
 mod tests {
     use super::*;
 
+    fn window(number: i64) -> WindowId {
+        WindowId::new(number)
+    }
+
     #[test]
-    fn the_board_adds_up_over_threads() {
+    fn the_board_adds_up_over_threads_while_it_is_read() {
         let board = Board::default();
         std::thread::scope(|scope| {
             for partition in 0..4 {
                 let board = &board;
-                scope.spawn(move || (0..100).for_each(|_| board.add(partition % 2, 3, 1)));
+                scope.spawn(move || (0..100).for_each(|n| board.add(partition, window(n % 2), 3)));
             }
+            let taps = || board.windows().values().map(|progress| progress.n_taps).sum::<u64>();
+            let seen: Vec<u64> = (0..50).map(|_| taps()).collect();
+            assert!(seen.is_sorted() && seen.iter().all(|n| n % 3 == 0), "{seen:?}");
         });
-        assert_eq!(board.total(), Progress { taps: 1_200, rejects: 400 });
+        let half = Progress { n_taps: 600, n_partitions: 4, n_finished: 0 };
+        assert_eq!(board.windows(), BTreeMap::from([(window(0), half), (window(1), half)]));
+    }
+
+    #[test]
+    fn what_is_finished_released_or_elsewhere_is_forgotten() {
+        let board = Board::default();
+        for (partition, number) in [(0, 1), (0, 2), (1, 1), (1, 2), (1, 3)] {
+            board.add(partition, window(number), 5);
+        }
+        assert_eq!(board.n_filling(), 3);
+        board.finish(0, window(2));
+        let known = board.windows();
+        assert_eq!(known[&window(1)], Progress { n_taps: 5, n_partitions: 1, n_finished: 0 });
+        assert_eq!(known[&window(2)], Progress { n_taps: 10, n_partitions: 2, n_finished: 1 });
+        board.forget_window(window(2));
+        assert_eq!(board.windows().keys().copied().collect::<Vec<_>>(), [window(1), window(3)]);
+        assert_eq!(board.n_filling(), 2);
+        board.forget_partition(1);
+        assert!(board.windows().is_empty());
     }
 }

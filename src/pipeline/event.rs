@@ -6,8 +6,9 @@ use std::fmt;
 use jiff::Timestamp;
 
 use crate::ledger::{Book, Entry, Refusal};
-use crate::metrics::{Booked, Gathered, KafkaNumbers, Metrics, Status};
+use crate::metrics::{Board, Booked, Gathered, KafkaNumbers, Metrics, Status};
 use crate::model::{Counts, MicroEpsilon, Window};
+use crate::protocol::FlushedWindow;
 
 /// How much an event matters to whoever reads the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,7 +33,12 @@ pub enum Event {
     /// The feed does not fit its configuration.
     MostTapsLate,
     /// Taps and rejects were counted for good: a file was read, or a flush committed.
-    Ingested(Counts),
+    Ingested {
+        /// How many.
+        counts: Counts,
+        /// How far each window of each partition came. None for a file: its reader writes the board itself, block by block.
+        windows: Vec<FlushedWindow>,
+    },
     /// A flush took so many seconds.
     Flushed(f64),
     /// A partition went to another worker, which reads so many records again.
@@ -139,7 +145,7 @@ impl Event {
             Self::WaitingForLedger => "waiting_for_ledger",
             Self::Topic(_) => "topic",
             Self::MostTapsLate => "most_taps_late",
-            Self::Ingested(_) => "ingested",
+            Self::Ingested { .. } => "ingested",
             Self::Flushed(_) => "flushed",
             Self::PartitionGone { .. } => "partition_gone",
             Self::PartitionAt { .. } => "partition_at",
@@ -163,7 +169,7 @@ impl Event {
     /// How much it matters.
     pub fn weight(&self) -> Weight {
         match self {
-            Self::Ingested(_)
+            Self::Ingested { .. }
             | Self::Flushed(_)
             | Self::PartitionGone { .. }
             | Self::PartitionAt { .. }
@@ -228,6 +234,8 @@ pub struct Observers<'a> {
     pub metrics: &'a Metrics,
     /// What the console shows.
     pub status: &'a Status,
+    /// How far each window is.
+    pub board: &'a Board,
     /// One line for every event that is not silent.
     pub log: &'a (dyn Fn(&Event) + Sync),
 }
@@ -235,12 +243,23 @@ pub struct Observers<'a> {
 impl Observers<'_> {
     /// Something happened: the only place from which a metric, the console's state or the log changes.
     pub fn tell(&self, event: &Event) {
-        let (metrics, status) = (self.metrics, self.status);
+        let (metrics, status, board) = (self.metrics, self.status, self.board);
         match event {
-            Event::Ingested(counts) => metrics.ingested(counts),
+            Event::Ingested { counts, windows } => {
+                metrics.ingested(counts);
+                for one in windows {
+                    board.add(one.partition, one.window, one.n_taps);
+                    if one.is_finished {
+                        board.finish(one.partition, one.window);
+                    }
+                }
+                metrics.windows_filling(board.n_filling());
+            }
             Event::Flushed(seconds) => metrics.flushed(*seconds),
             Event::PartitionGone { partition, n_replayed } => {
                 metrics.partition_gone(*partition);
+                board.forget_partition(*partition);
+                metrics.windows_filling(board.n_filling());
                 metrics.replayed(*n_replayed);
             }
             Event::PartitionAt { partition, lag, arrived_secs } => {
@@ -258,10 +277,12 @@ impl Observers<'_> {
             }
             Event::Sealed(n_duplicates) => metrics.sealed(*n_duplicates),
             Event::EngineRan { engine, seconds } => metrics.engine_ran(engine, *seconds),
-            Event::Released { engine, seconds, at, .. } => {
+            Event::Released { window, engine, seconds, at, .. } => {
+                board.forget_window(window.id());
                 metrics.released(engine, *seconds, at.as_second());
             }
             Event::Withheld { window, refusal } => {
+                board.forget_window(window.id());
                 metrics.withheld(refusal.reason());
                 status.withheld(window.id(), &refusal.to_string());
             }
@@ -279,5 +300,39 @@ impl Observers<'_> {
         if event.weight() != Weight::Silent {
             (self.log)(event);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::WindowId;
+
+    /// One event writes the counters, the board and the gauge that is read from it.
+    #[test]
+    fn a_flush_is_on_the_board_until_its_partition_goes() {
+        let (metrics, status, board) =
+            (Metrics::new("v", "c"), Status::default(), Board::default());
+        let log = |event: &Event| panic!("{} is silent", event.name());
+        let observers = Observers { metrics: &metrics, status: &status, board: &board, log: &log };
+        let flushed = |partition: i32, window: i64, n_taps: u64, is_finished: bool| FlushedWindow {
+            partition,
+            window: WindowId::new(window),
+            n_taps,
+            is_finished,
+        };
+        let windows =
+            vec![flushed(0, 7, 3, true), flushed(0, 8, 4, false), flushed(1, 7, 5, false)];
+        let mut counts = Counts::default();
+        counts.taps = 12;
+        observers.tell(&Event::Ingested { counts, windows });
+        let seventh = board.windows()[&WindowId::new(7)];
+        assert_eq!((seventh.n_taps, seventh.n_partitions, seventh.n_finished), (8, 2, 1));
+        let text = metrics.text();
+        assert!(text.contains("tapveil_ingest_taps_total 12"), "{text}");
+        assert!(text.contains("tapveil_ingest_windows_filling 2"), "{text}");
+        observers.tell(&Event::PartitionGone { partition: 1, n_replayed: 0 });
+        assert_eq!(board.windows()[&WindowId::new(7)].n_taps, 3);
+        assert!(metrics.text().contains("tapveil_ingest_windows_filling 1"));
     }
 }

@@ -92,8 +92,9 @@ pub fn sanitize(
     let gate = settings.gate(ranged.as_deref().and_then(bounds));
     let Harvest { open, counts } = read_file(job.taps, &settings.ingest(), &gate, board)?;
     let (status, silent) = (Status::default(), |_: &event::Event| {});
-    let observers = Observers { metrics, status: &status, log: &silent };
-    observers.tell(&event::Event::Ingested(counts.clone()));
+    let observers = Observers { metrics, status: &status, board, log: &silent };
+    let windows = Vec::new();
+    observers.tell(&event::Event::Ingested { counts: counts.clone(), windows });
     let windows = match ranged {
         Some(windows) => windows,
         None if counts.taps == 0 => return Err(nothing_counts(job.taps, &counts)),

@@ -222,3 +222,48 @@ fn an_audit_tells_machines_what_it_found() {
     let unknown = run(["audit", "--engine", "lk"]).code(2);
     assert!(unknown.complaints()[0].contains("safepath, hybrid, simple, seqpt"), "{}", unknown.err);
 }
+
+/// The same trips as TIDES transactions, with purchases between them that are no taps.
+#[test]
+fn a_file_of_tides_transactions_becomes_a_release() {
+    let city = City::new();
+    let config = fs::read_to_string(city.config()).unwrap();
+    let is_kept = |line: &&str| !line.starts_with("fields = ");
+    let config: Vec<&str> = config.lines().filter(is_kept).collect();
+    fs::write(city.config(), config.join("\n").replace("\"csv\"", "\"tides\"")).unwrap();
+    let taps = fs::read_to_string(city.path("taps.csv")).unwrap();
+    let mut rows =
+        vec!["transaction_id,event_timestamp,amount,fare_action,stop_id,token_id".to_owned()];
+    let mut lines = vec![];
+    for (n, row) in taps.lines().skip(1).enumerate() {
+        let [card, station, time] = row.split(',').collect::<Vec<_>>()[..] else { panic!("{row}") };
+        let action = if n % 2 == 0 { "Enter" } else { "Exit" };
+        rows.push(format!("t{n},{time},2.5,{action},{station},{card}"));
+        rows.push(format!("p{n},{time},20,Purchase,NA,{card}"));
+        lines.push(format!(
+            "{{\"fare_action\":\"{action}\",\"token_id\":\"{card}\",\"stop_id\":\"{station}\",\
+             \"event_timestamp\":\"{time}\",\"amount\":2.5}}"
+        ));
+    }
+    fs::write(city.path("tides.csv"), rows.join("\n")).unwrap();
+    fs::write(city.path("tides.jsonl"), lines.join("\n")).unwrap();
+    let n_taps = lines.len();
+    let done = city.sanitize_file("tides.csv", "out", &["--json"]).code(0).json();
+    assert_eq!(done["operator_only"]["taps"], n_taps);
+    assert_eq!(done["operator_only"]["rejects"]["filtered"], n_taps);
+    city.verify("out").code(0);
+    // As JSON they are the same taps: the same bytes, at no cost.
+    let again = city.sanitize_file("tides.jsonl", "again", &["--json"]).code(0).json();
+    assert_eq!(again["operator_only"]["rejects"]["filtered"], 0);
+    assert_same_tree(&city.path("out"), &city.path("again"));
+}
+
+/// A file without a header begins with somebody's card: no message shows it.
+#[test]
+fn a_complaint_about_a_header_shows_no_card() {
+    let city = City::new();
+    fs::write(city.path("bare.csv"), "4711,L1-01,2015-11-09T07:00:00\n").unwrap();
+    let refused = city.sanitize_file("bare.csv", "out", &[]).code(2);
+    assert!(refused.err.contains("line 1: the header must have the columns card, station, time"));
+    assert!(!refused.err.contains("4711") && !refused.err.contains("L1-01"), "{}", refused.err);
+}

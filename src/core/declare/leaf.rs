@@ -47,6 +47,37 @@ impl Leaf for bool {
     }
 }
 
+/// Words in a list, each once; at least one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Names(pub Vec<String>);
+
+impl Leaf for Names {
+    fn read(value: &Value) -> Result<Self, String> {
+        let refuse =
+            || format!("must be a list of words like [\"a\", \"b\"], not {}", inline(value));
+        let items = value.as_array().filter(|items| !items.is_empty()).ok_or_else(refuse)?;
+        let mut names = Vec::new();
+        for item in items {
+            let name =
+                item.as_str().map(str::trim).filter(|name| !name.is_empty()).ok_or_else(refuse)?;
+            if names.iter().any(|known| known == name) {
+                return Err(format!("has {name:?} twice"));
+            }
+            names.push(name.to_owned());
+        }
+        Ok(Self(names))
+    }
+
+    fn schema() -> Value {
+        json!({
+            "type": "array",
+            "items": { "type": "string", "minLength": 1 },
+            "minItems": 1,
+            "uniqueItems": true,
+        })
+    }
+}
+
 /// A whole number from `LEAST` to `MOST`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Whole<const LEAST: u64, const MOST: u64>(u64);

@@ -10,7 +10,7 @@
 mod leaf;
 mod values;
 
-pub use leaf::{Epsilon, Fraction, Leaf, Positive, Whole, refuse_word};
+pub use leaf::{Epsilon, Fraction, Leaf, Names, Positive, Whole, refuse_word};
 pub use values::{Complaint, Values, inline};
 
 use serde_json::Value;

@@ -43,6 +43,15 @@ pub enum PathKind {
     Untimed,
 }
 
+/// Whether a tap begins or ends a trip.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TapKind {
+    /// It begins one.
+    Entry,
+    /// It ends one.
+    Exit,
+}
+
 /// Whose fault an error is, and so what the program does about it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ErrorKind {

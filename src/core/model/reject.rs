@@ -11,7 +11,9 @@ pub enum Reject {
     NotUtf8,
     /// Not the configured format.
     Malformed,
-    /// Card, station or time is missing or empty.
+    /// A field that `feed.keep` looks at has another value.
+    Filtered,
+    /// Card, station, time or a field of `feed.keep` is missing or empty.
     MissingField,
     /// The time cannot be read.
     BadTime,
@@ -37,11 +39,12 @@ pub enum Reject {
 
 impl Reject {
     /// All reasons, in the order a tap meets them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Empty,
         Self::TooLong,
         Self::NotUtf8,
         Self::Malformed,
+        Self::Filtered,
         Self::MissingField,
         Self::BadTime,
         Self::NoZone,
@@ -62,6 +65,7 @@ impl Reject {
             Self::TooLong => "too_long",
             Self::NotUtf8 => "not_utf8",
             Self::Malformed => "malformed",
+            Self::Filtered => "filtered",
             Self::MissingField => "missing_field",
             Self::BadTime => "bad_time",
             Self::NoZone => "no_zone",
@@ -85,7 +89,10 @@ impl Reject {
                 "the record is not UTF-8 text; convert the file (iconv -f latin1 -t utf8)"
             }
             Self::Malformed => "the record is not in the configured format (feed.format)",
-            Self::MissingField => "card, station or time is missing (feed.fields)",
+            Self::Filtered => "the record is not one of those that are kept (feed.keep)",
+            Self::MissingField => {
+                "card, station, time or a field of feed.keep is missing (feed.fields)"
+            }
             Self::BadTime => "the time cannot be read; use RFC 3339, epoch seconds or milliseconds",
             Self::NoZone => "the time has no zone; name the feed's zone (feed.time_zone)",
             Self::TimeSkipped => "the local time does not exist: a clock change skips it",

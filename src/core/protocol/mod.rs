@@ -18,7 +18,9 @@ mod transaction;
 mod window;
 
 pub use gathering::PendingWindows;
-pub use ingest::{Committed, HELD_MAX, Ingest, IngestEffect, IngestEvent, IngestNote, IngestPlan};
+pub use ingest::{
+    Committed, FlushedWindow, HELD_MAX, Ingest, IngestEffect, IngestEvent, IngestNote, IngestPlan,
+};
 pub use metadata::ReleaseMetadata;
 pub use partition::{Partition, PolledRecord};
 pub use release::{ReleaseEffect, ReleaseEvent, ReleaseNote, Releaser, SegmentRecord};

@@ -4,7 +4,7 @@ use crate::passenger::Tap;
 const TIME: &str = "2015-11-09T07:00:00Z";
 
 fn decode(record: &str) -> Result<Stamp, Reject> {
-    let mut decoder = Decoder::new(settings(Format::Json));
+    let mut decoder = Decoder::new(settings(Written::Json));
     let tap: Tap = decoder.decode(record.as_bytes())?.tap;
     Ok(tap.stamp())
 }
@@ -102,7 +102,7 @@ fn what_is_not_one_object_is_malformed() {
 fn a_bad_line_spoils_itself_only() {
     let good = format!(r#"{{"card":"12","station":"A","time":"{TIME}"}}"#);
     let text = format!("{good}\r\n{{\n{good}\n\"\n\n{good}");
-    let found = read(text.as_bytes(), Format::Json);
+    let found = read(text.as_bytes(), Written::Json);
     assert_eq!(tally(&found.counts), (3, vec![("malformed", 2)]));
 }
 

@@ -163,8 +163,8 @@ impl<'a> Worker<'a> {
     fn note(&self, note: &IngestNote) {
         let tell = |event| self.service.observers.tell(&event);
         match note {
-            IngestNote::Flushed(counts) => {
-                tell(Event::Ingested(counts.clone()));
+            IngestNote::Flushed { counts, windows } => {
+                tell(Event::Ingested { counts: counts.clone(), windows: windows.clone() });
                 tell(Event::Flushed(self.flush_began.elapsed().as_secs_f64()));
             }
             IngestNote::PartitionGone(partition, n_replayed) => {

@@ -9,6 +9,8 @@
 mod ingest;
 mod release;
 
+pub use crate::kafka::topics::Role;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -26,27 +28,6 @@ use crate::model::WindowId;
 use crate::pipeline::{Event, Observers};
 use crate::protocol::{IngestPlan, Why};
 use crate::seal::{Closing, Rules};
-
-/// What a process does.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Role {
-    /// Taps to segments.
-    Ingest,
-    /// Segments to releases.
-    Release,
-    /// Both.
-    All,
-}
-
-impl Role {
-    fn ingests(self) -> bool {
-        matches!(self, Self::Ingest | Self::All)
-    }
-
-    fn releases(self) -> bool {
-        matches!(self, Self::Release | Self::All)
-    }
-}
 
 /// Set once, by a signal or by a role that failed; everybody drains and leaves.
 #[derive(Clone, Debug, Default)]
@@ -124,12 +105,7 @@ pub fn run(service: &Service<'_>, stop: &Stop) -> Result<(), Error> {
         Closing::Arrival { grace, .. } => Some(grace.unsigned_abs()),
         Closing::Watermark { .. } => None,
     };
-    let role = match service.role {
-        Role::Ingest => kafka::topics::Role::Ingest,
-        Role::Release => kafka::topics::Role::Release,
-        Role::All => kafka::topics::Role::All,
-    };
-    for warning in kafka::topics::ensure(service.kafka, grace, role)? {
+    for warning in kafka::topics::ensure(service.kafka, grace, service.role)? {
         service.observers.tell(&Event::Topic(warning.to_string()));
     }
     std::thread::scope(|scope| {

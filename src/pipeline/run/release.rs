@@ -78,7 +78,7 @@ fn turn(service: &Service<'_>, group: &Group, worker: &Releaser<Renderer>) {
     if let Some(status) = group.status() {
         service.observers.tell(&RunEvent::Client("release", status.numbers));
     }
-    service.health.release_ready(true, worker.book().is_some());
+    service.health.release_ready(true);
 }
 
 /// Where a test may end the process.

@@ -91,10 +91,28 @@ pub enum IngestEffect {
 /// What happened, for whoever counts and logs. Exact numbers are the operator's alone.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum IngestNote {
-    /// A flush is committed; what it counted.
-    Flushed(Counts),
+    /// A flush is committed.
+    Flushed {
+        /// What it counted.
+        counts: Counts,
+        /// How far each window came with it.
+        windows: Vec<FlushedWindow>,
+    },
     /// A partition went away with so many records that somebody will read again.
     PartitionGone(i32, u64),
     /// Most taps are late or lie before the first window.
     MostTapsLate,
+}
+
+/// How far one window of one partition came with a flush.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FlushedWindow {
+    /// The partition.
+    pub partition: i32,
+    /// The window.
+    pub window: WindowId,
+    /// Taps that were committed.
+    pub n_taps: u64,
+    /// Whether the partition has finished the window.
+    pub is_finished: bool,
 }

@@ -1,11 +1,11 @@
 //! A flush: one transaction with segments, markers, rejects and positions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde_json::json;
 
-use super::{Ingest, IngestEffect, IngestNote, Phase, Sealings};
+use super::{FlushedWindow, Ingest, IngestEffect, IngestNote, Phase, Sealings};
 use crate::model::{Counts, WindowId};
 use crate::planted;
 use crate::protocol::Why;
@@ -119,8 +119,9 @@ impl Ingest {
         let mut effects = Vec::new();
         match ended {
             Ended::Committed => {
+                let windows = self.flushed(sealings);
                 let counts = self.committed(sealings);
-                effects.push(IngestEffect::Tell(IngestNote::Flushed(counts)));
+                effects.push(IngestEffect::Tell(IngestNote::Flushed { counts, windows }));
                 effects.extend(self.warn_of_lateness());
             }
             // What was lost is dropped when the group says so; the rest is sent again.
@@ -132,6 +133,30 @@ impl Ingest {
             effects.push(self.leave(Why::Stopped));
         }
         effects
+    }
+
+    /// How far each window came with this flush.
+    fn flushed(&self, sealings: &Sealings) -> Vec<FlushedWindow> {
+        let mut windows = Vec::new();
+        for (&partition, due) in sealings {
+            let Some(held) = self.partitions.get(&partition).map(|one| one.state.held()) else {
+                continue;
+            };
+            let with_taps = held.iter().map(|(window, stamps)| (*window, stamps.len() as u64));
+            let mut taps: BTreeMap<WindowId, u64> = with_taps.collect();
+            let finished: BTreeSet<WindowId> =
+                due.iter().filter(|one| one.exists).map(|one| one.window).collect();
+            for window in &finished {
+                taps.entry(*window).or_default();
+            }
+            windows.extend(taps.into_iter().map(|(window, n_taps)| FlushedWindow {
+                partition,
+                window,
+                n_taps,
+                is_finished: finished.contains(&window),
+            }));
+        }
+        windows
     }
 
     /// Forgets what is committed now.

@@ -7,7 +7,7 @@
 mod events;
 mod flush;
 
-pub use events::{Committed, IngestEffect, IngestEvent, IngestNote, IngestPlan};
+pub use events::{Committed, FlushedWindow, IngestEffect, IngestEvent, IngestNote, IngestPlan};
 
 use std::collections::{BTreeMap, BTreeSet};
 
