@@ -1,35 +1,43 @@
-//! How good and how fast `weave` is, on cities that this program makes or on a file of trajectories.
+//! How good and how fast `weave` is, on cities that this program makes.
 //!
-//! `cargo bench --bench weave` measures every preset; `-- --preset metro --cards 50000` one, smaller. `-- --file F --stations S --slots T` reads
-//! one trajectory a line, doublets as `station.slot`, numbers from 0. `--epsilon 0.1`, `--seeds 3`, `--favour od`, `--longest 12` change what is
-//! asked. `--quick` leaves the judging out and prints times only. Time is also told as a ratio to a sort of the same trajectories.
+//! `cargo bench --bench weave` prints the table of goals: nothing, the best plain tables, `weave`, what is wanted; for every city of
+//! `weave/cities.rs`, ε = 1 and 0.1, means of three seeds. `-- --city pairs --epsilon 1.0` one of them.
+//! `-- --presets` does the same for the cities of `generate` (`--cards 50000` smaller), `-- --data DIR` for real sets.
+//! `-- --coverage 200` counts how often the 95 % intervals hold the truth, over so many releases of each preset and city.
+//! `-- --speed` prints times, ratios to a sort of the same trajectories, and memory.
+//! `--favour od` and `--longest 12` change what is asked.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
     reason = "a bench prints, and stops where it cannot go on"
 )]
 
+#[path = "weave/cities.rs"]
+mod cities;
+#[path = "weave/coverage.rs"]
+mod coverage;
+#[path = "weave/goals.rs"]
+mod goals;
+#[path = "weave/histogram.rs"]
+mod histogram;
 #[path = "weave/judge.rs"]
 mod judge;
+#[path = "weave/real.rs"]
+mod real;
+#[path = "weave/world.rs"]
+mod world;
 
 use std::collections::BTreeMap;
-use std::num::{NonZeroU32, NonZeroUsize};
-use std::sync::Arc;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use jiff::tz::TimeZone;
-use judge::{Cards, Judge, Score};
+use cities::{Taps, Town};
+use judge::Judge;
 use tapveil::city::{City, Preset};
 use tapveil::engine::Legs;
-use tapveil::engine::weave::{Favour, Settings, Weave};
-use tapveil::engine::{Engine, Release, fixture};
-use tapveil::model::{Calendar, Digest, MicroEpsilon, PathKind, StationIx, Stations, Window};
-use tapveil::passenger::{CardKey, Tap};
-use tapveil::seal::SealedWindow;
-use tapveil::secret::{NoiseKey, Secret};
-use tapveil::window::OpenWindows;
-
-const HOUR: u32 = 3_600;
+use tapveil::engine::weave::Favour;
+use tapveil::model::Stations;
+use world::{Case, Terms};
 
 /// What the command line asks for.
 struct Asked(Vec<String>);
@@ -47,49 +55,119 @@ impl Asked {
     fn has(&self, flag: &str) -> bool {
         self.0.iter().any(|argument| argument == flag)
     }
-}
 
-/// Taps of one card by place and time: (milliseconds after the window's start, station).
-type Taps = Vec<(u32, u32)>;
+    fn epsilons(&self) -> Vec<&str> {
+        self.text("--epsilon").map_or_else(|| vec!["1.0", "0.1"], |one| vec![one])
+    }
+
+    fn favour(&self) -> Favour {
+        match self.text("--favour") {
+            Some("stations") => Favour::Stations,
+            Some("od") => Favour::Od,
+            Some("trips") => Favour::Trips,
+            _ => Favour::Balanced,
+        }
+    }
+
+    fn terms(&self, name: &str, stations: u32, days: u32) -> Terms {
+        Terms {
+            name: name.to_owned(),
+            stations,
+            days,
+            timed: true,
+            legs: Legs::Next,
+            favour: self.favour(),
+            longest: self.number("--longest", 12) as u32,
+        }
+    }
+
+    fn wants(&self, flag: &str, name: &str) -> bool {
+        self.text(flag).is_none_or(|wanted| wanted == name)
+    }
+}
 
 fn main() {
     let asked = Asked(std::env::args().collect());
-    println!("{}", Score::HEAD);
-    if let Some(file) = asked.text("--file") {
-        let (stations, slots) = (asked.number("--stations", 0), asked.number("--slots", 24));
-        let cards = from_file(file);
-        return measure(
-            file.rsplit('/').next().unwrap(),
-            stations as u32,
-            slots as u32,
-            cards,
-            &asked,
-        );
+    if asked.has("--speed") {
+        return speed(&asked);
     }
-    for preset in Preset::ALL {
-        if asked.text("--preset").is_none_or(|name| name == preset.name()) {
-            let cards = asked.text("--cards").map(|cards| cards.parse().expect("a number"));
-            let city = City::new(preset, cards, 1).unwrap();
-            let mut text = Vec::new();
-            city.write_stations(&mut text).unwrap();
-            let stations = Stations::from_csv(&text).unwrap();
-            let cards = from_city(&city, &stations);
-            measure(preset.name(), stations.len(), city.windows().slots(), cards, &asked);
+    if asked.has("--coverage") {
+        return coverages(&asked);
+    }
+    if let Some(dir) = asked.text("--data") {
+        return sets(&asked, Path::new(dir));
+    }
+    if asked.has("--presets") {
+        return presets(&asked);
+    }
+    for town in Town::ALL.iter().filter(|town| asked.wants("--city", town.name)) {
+        let (case, judge) = made(&asked, town);
+        asked.epsilons().iter().for_each(|epsilon| goals::print(town, &case, &judge, epsilon));
+    }
+}
+
+fn judged(terms: Terms, cards: &[Taps]) -> (Case, Judge) {
+    let case = Case::new(terms, cards);
+    let judge = Judge::new(case.truth(cards));
+    (case, judge)
+}
+
+fn made(asked: &Asked, town: &Town) -> (Case, Judge) {
+    let terms = asked.terms(town.name, town.stations, town.days);
+    judged(Terms { timed: town.timed, legs: town.legs(), ..terms }, &town.taps(1))
+}
+
+/// A town that stands for data of which nothing is wanted in particular.
+fn like(about: &'static str) -> Town {
+    Town { name: "", about, ..Town::PAIRS }
+}
+
+fn presets(asked: &Asked) {
+    for preset in Preset::ALL.into_iter().filter(|one| asked.wants("--preset", one.name())) {
+        let (stations, days, cards) =
+            preset_taps(preset, asked.text("--cards").map(|_| asked.number("--cards", 0)));
+        let (case, judge) = judged(asked.terms(preset.name(), stations, days), &cards);
+        for epsilon in asked.epsilons() {
+            goals::print(&like("a preset of generate"), &case, &judge, epsilon);
         }
     }
 }
 
-fn from_file(file: &str) -> Vec<Taps> {
-    let doublet = |(order, word): (u32, &str)| {
-        let (station, slot) = word.split_once('.').expect("station.slot");
-        let slot: u32 = slot.parse().unwrap();
-        (slot * HOUR * 1_000 + order, station.parse().unwrap())
-    };
-    let text = std::fs::read_to_string(file).unwrap();
-    text.lines().map(|line| (0..).zip(line.split_whitespace()).map(doublet).collect()).collect()
+fn sets(asked: &Asked, dir: &Path) {
+    for set in real::sets(dir).into_iter().filter(|set| asked.wants("--set", set.name)) {
+        let terms = asked.terms(set.name, set.stations, set.days);
+        let legs = if set.in_pairs { Legs::Pairs } else { Legs::Next };
+        let (case, judge) = judged(Terms { timed: set.timed, legs, ..terms }, &set.cards);
+        for epsilon in asked.epsilons() {
+            goals::print(&like("real, private output"), &case, &judge, epsilon);
+        }
+    }
 }
 
-fn from_city(city: &City, stations: &Stations) -> Vec<Taps> {
+/// The presets with a tenth of their cards at most, and the towns that are small enough to be released hundreds of times.
+fn coverages(asked: &Asked) {
+    const MOST: u64 = 20_000;
+    let releases = asked.number("--coverage", 200);
+    for preset in Preset::ALL.into_iter().filter(|one| asked.wants("--preset", one.name())) {
+        let n_cards = asked.number("--cards", MOST);
+        let (stations, days, cards) = preset_taps(preset, Some(n_cards));
+        let (case, judge) = judged(asked.terms(preset.name(), stations, days), &cards);
+        let epsilon = asked.text("--epsilon").unwrap_or("1.0");
+        coverage::print(&case, &judge, epsilon, releases);
+    }
+    let small = |town: &&Town| u64::from(town.cards) <= MOST || asked.text("--city").is_some();
+    for town in Town::ALL.iter().filter(small).filter(|town| asked.wants("--city", town.name)) {
+        let (case, judge) = made(asked, town);
+        let epsilon = asked.text("--epsilon").unwrap_or("1.0");
+        coverage::print(&case, &judge, epsilon, releases);
+    }
+}
+
+fn preset_taps(preset: Preset, n_cards: Option<u64>) -> (u32, u32, Vec<Taps>) {
+    let city = City::new(preset, n_cards, 1).unwrap();
+    let mut text = Vec::new();
+    city.write_stations(&mut text).unwrap();
+    let stations = Stations::from_csv(&text).unwrap();
     let start = city.windows().begins();
     let mut cards: BTreeMap<String, Taps> = BTreeMap::new();
     for tap in city.taps() {
@@ -97,91 +175,50 @@ fn from_city(city: &City, stations: &Stations) -> Vec<Taps> {
         let station = stations.find(tap.station).unwrap().0;
         cards.entry(tap.card_id()).or_default().push((u32::try_from(after).unwrap(), station));
     }
-    cards.into_values().collect()
+    let days = city.windows().slots().div_ceil(24);
+    (stations.len(), days, cards.into_values().collect())
 }
 
-fn measure(name: &str, n_stations: u32, slots: u32, cards: Vec<Taps>, asked: &Asked) {
-    let longest = asked.number("--longest", 12) as u32;
-    let days = slots.div_ceil(24);
-    let (_, window) = window_of(days);
-    let window_slots = window.n_slots();
-    let sealed = seal(&window, &cards, longest);
-    let truth = in_plain_sight(&cards, n_stations, window_slots, longest);
-    drop(cards);
+/// Times, as ratios to a sort of the same trajectories, for growing numbers of cards and a large universe.
+fn speed(asked: &Asked) {
+    let metro = |cards: u64| preset_taps(Preset::Metro, Some(cards));
+    for n_cards in [106_250, 850_000] {
+        let (stations, days, cards) = metro(n_cards);
+        timed(asked.terms("metro", stations, days), &cards);
+    }
+    let wide = Town {
+        stations: 1_000,
+        days: 7,
+        cards: 1_000_000,
+        tap_out: false,
+        reach: 60,
+        travels: 0.2,
+        ..Town::PAIRS
+    };
+    timed(asked.terms("wide", wide.stations, wide.days), &wide.taps(1));
+}
+
+fn timed(terms: Terms, cards: &[Taps]) {
+    let (name, stations) = (terms.name.clone(), terms.stations);
+    let case = Case::new(terms, cards);
+    let truth = case.truth(cards);
     let sort = sorting(&truth.trips);
-    let judge = (!asked.has("--quick")).then(|| Judge::new(truth));
-    for seed in 1..=asked.number("--seeds", 1) {
-        let engine = Weave::new(settings(n_stations, longest, asked), window_slots).unwrap();
-        let (took, release) = release(&engine, &sealed, seed);
-        let line = judge
-            .as_ref()
-            .map(|judge| judge.score(&made(&release, n_stations, window_slots)).line(name));
-        let ratio = took.as_secs_f64() / sort.as_secs_f64();
-        let line = line.unwrap_or_else(|| format!("{name:<18}"));
-        println!(
-            "{line} | seed {seed}, {:.2} s, {ratio:.0} x the sort, {} rows",
-            took.as_secs_f64(),
-            release.rows().len()
-        );
-    }
+    let slots = truth.slots;
+    drop(truth);
+    let took = case.release("1.0", 1).took;
+    println!(
+        "{name:<8} {:>8} cards x {stations} stations x {slots} slots: {:6.2} s, {:5.2} us a card, {:4.0} x the sort, {}",
+        cards.len(),
+        took.as_secs_f64(),
+        took.as_secs_f64() * 1e6 / cards.len() as f64,
+        took.as_secs_f64() / sort.as_secs_f64(),
+        most_memory()
+    );
+}
+
+fn most_memory() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    println!("{}", status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default());
-}
-
-/// A window of whole days in a zone without surprises.
-fn window_of(days: u32) -> (Calendar, Window) {
-    let length = i64::from(days) * 86_400;
-    let calendar = Calendar::new(TimeZone::UTC, length, 0, i64::from(HOUR)).unwrap();
-    let window = calendar.window_at("2015-11-10T12:00:00Z".parse().unwrap()).unwrap();
-    (calendar, window)
-}
-
-fn seal(window: &Window, cards: &[Taps], longest: u32) -> SealedWindow {
-    let secret = Secret::from_bytes(&[1; 32]).unwrap();
-    let hasher = secret.card_key(window.id());
-    let mut open = OpenWindows::default();
-    for (number, taps) in (0_u64..).zip(cards) {
-        let card = CardKey::new(&hasher, &number.to_le_bytes());
-        for &(offset, station) in taps {
-            open.add(Tap::new(window.id(), card, offset, StationIx(station)));
-        }
-    }
-    SealedWindow::freeze(window.clone(), open.take(window.id()), NonZeroU32::new(longest), &secret)
-}
-
-fn in_plain_sight(cards: &[Taps], stations: u32, slots: u32, longest: u32) -> Cards {
-    let code = |&(offset, station): &(u32, u32)| station * slots + offset / (HOUR * 1_000);
-    let trip = |taps: &Taps| taps.iter().take(longest as usize).map(code).collect();
-    let trips = cards.iter().map(trip).collect();
-    Cards { stations: stations as usize, slots: slots as usize, day: slots.min(24) as usize, trips }
-}
-
-fn made(release: &Release, stations: u32, slots: u32) -> Cards {
-    let mut trips = Vec::new();
-    for row in release.rows() {
-        let trip: Vec<u32> =
-            row.path.iter().map(|doublet| doublet.station.0 * slots + doublet.slot).collect();
-        (0..row.count).for_each(|_| trips.push(trip.clone()));
-    }
-    Cards { stations: stations as usize, slots: slots as usize, day: slots.min(24) as usize, trips }
-}
-
-fn settings(n_stations: u32, longest: u32, asked: &Asked) -> Settings {
-    let ids: String = (0..n_stations).map(|n| format!("s{n:07}\n")).collect();
-    Settings {
-        epsilon: MicroEpsilon::parse(asked.text("--epsilon").unwrap_or("1.0")).unwrap(),
-        favour: match asked.text("--favour") {
-            Some("stations") => Favour::Stations,
-            Some("od") => Favour::Od,
-            Some("trips") => Favour::Trips,
-            _ => Favour::Balanced,
-        },
-        legs: if asked.has("--pairs") { Legs::Pairs } else { Legs::Next },
-        input: PathKind::Timed,
-        max_length: NonZeroU32::new(longest).unwrap(),
-        stations: Arc::new(Stations::from_csv(format!("id\n{ids}").as_bytes()).unwrap()),
-        threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
-    }
+    status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default().replace('\t', " ")
 }
 
 fn sorting(trips: &[Vec<u32>]) -> Duration {
@@ -189,12 +226,4 @@ fn sorting(trips: &[Vec<u32>]) -> Duration {
     let start = Instant::now();
     sorted.sort_unstable();
     start.elapsed()
-}
-
-/// One release under a permit that no ledger booked; the time is the engine's alone.
-fn release(engine: &dyn Engine, sealed: &SealedWindow, seed: u64) -> (Duration, Release) {
-    let permit = fixture::permit(engine, sealed, Digest::of(b"bench"));
-    let start = Instant::now();
-    let release = engine.sanitize(sealed, permit, &NoiseKey::for_test(seed)).unwrap();
-    (start.elapsed(), release)
 }

@@ -1,9 +1,18 @@
-//! How far a synthetic window is from the true one. Reads raw data: for benches, never for a release.
+//! How far a release is from the truth. Reads raw data: for benches, never for a release.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use tapveil::engine::Tables;
+
+/// How legs are made of taps: every n-th step, unless it takes too long.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LegRule {
+    pub(crate) step: usize,
+    /// Slots that a leg takes at most.
+    pub(crate) longest: Option<u32>,
+}
 
 /// Trajectories as codes: station × slots + slot.
 pub(crate) struct Cards {
@@ -11,38 +20,112 @@ pub(crate) struct Cards {
     pub(crate) slots: usize,
     /// Slots of a day.
     pub(crate) day: usize,
+    pub(crate) legs: LegRule,
     pub(crate) trips: Vec<Vec<u32>>,
 }
 
-/// One line of figures.
-#[derive(Default, Clone, Debug)]
-pub(crate) struct Score {
+/// What is measured, in the order in which it is printed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Metric {
     /// Count queries of 1, 2 and 3 doublets drawn from the data.
-    pub(crate) queries: [f64; 3],
+    Q1,
+    Q2,
+    Q3,
     /// Σ|error|/Σ of cards per station and slot.
-    pub(crate) station_hour: f64,
-    /// Σ|error|/Σ of legs (first tap to second, third to fourth, …) by day and by quarter of the day.
-    pub(crate) od: f64,
-    pub(crate) od_quarter: f64,
-    /// The same for every tap to the next one.
-    pub(crate) od_next: f64,
+    StationHour,
+    /// Σ|error|/Σ of legs over the window, and by quarter of the day.
+    Od,
+    OdQuarter,
     /// How many of the 20 largest pairs are among the 20 largest.
-    pub(crate) top: usize,
-    pub(crate) mean_length: f64,
-    pub(crate) length_divergence: f64,
-    pub(crate) od_divergence: f64,
-    /// Share of the 100 most frequent station patterns found.
-    pub(crate) patterns: f64,
-    /// Share of synthetic trips that repeat a raw trip of two taps or more that only one card made.
-    pub(crate) repeats: f64,
+    Top20,
+    /// Hours between the busiest hour of the day and the one that is said.
+    PeakHour,
+    /// Relative error of the mean number of taps.
+    MeanTaps,
+    /// Jensen–Shannon divergence of lengths and of legs.
+    LengthJsd,
+    OdJsd,
+    /// Share of the 100 most frequent runs of two to five stations that are among the 100.
+    Patterns,
+    /// Share of trips of two taps or more that repeat a raw trip that only one card made.
+    Repeats,
 }
+
+impl Metric {
+    pub(crate) const ALL: [Self; 13] = [
+        Self::Q1,
+        Self::Q2,
+        Self::Q3,
+        Self::StationHour,
+        Self::Od,
+        Self::OdQuarter,
+        Self::Top20,
+        Self::PeakHour,
+        Self::MeanTaps,
+        Self::LengthJsd,
+        Self::OdJsd,
+        Self::Patterns,
+        Self::Repeats,
+    ];
+
+    pub(crate) fn in_words(self) -> &'static str {
+        match self {
+            Self::Q1 => "one doublet (q1)",
+            Self::Q2 => "two doublets (q2)",
+            Self::Q3 => "three doublets (q3)",
+            Self::StationHour => "station x hour",
+            Self::Od => "leg OD",
+            Self::OdQuarter => "leg OD by quarter of the day",
+            Self::Top20 => "top 20 OD pairs right",
+            Self::PeakHour => "peak hour, hours off",
+            Self::MeanTaps => "mean taps per card, relative error",
+            Self::LengthJsd => "lengths, JSD",
+            Self::OdJsd => "leg OD, JSD",
+            Self::Patterns => "top 100 patterns",
+            Self::Repeats => "repeats a trip of one card",
+        }
+    }
+}
+
+/// One column of figures; what a source cannot say is missing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Score([Option<f64>; Metric::ALL.len()]);
+
+impl Score {
+    pub(crate) fn get(&self, metric: Metric) -> Option<f64> {
+        self.0[metric as usize]
+    }
+
+    pub(crate) fn set(&mut self, metric: Metric, value: f64) {
+        self.0[metric as usize] = Some(value);
+    }
+
+    /// The mean of several, where all of them say something.
+    pub(crate) fn mean(scores: &[Self]) -> Self {
+        let mut mean = Self::default();
+        for metric in Metric::ALL {
+            let values: Option<Vec<f64>> = scores.iter().map(|score| score.get(metric)).collect();
+            if let Some(values) = values.filter(|values| !values.is_empty()) {
+                mean.set(metric, values.iter().sum::<f64>() / values.len() as f64);
+            }
+        }
+        mean
+    }
+}
+
+pub(crate) type Cells = HashMap<u64, f64>;
 
 const QUERIES: usize = 4_000;
 
 /// The truth, looked at once.
 pub(crate) struct Judge {
-    truth: Cards,
+    pub(crate) truth: Cards,
     queries: Vec<(Vec<Vec<u32>>, Vec<f64>)>,
+    pub(crate) occupancy: Cells,
+    pub(crate) od: Cells,
+    pub(crate) od_quarter: Cells,
+    pub(crate) lengths: Cells,
+    patterns: Vec<Vec<u32>>,
 }
 
 impl Judge {
@@ -67,64 +150,150 @@ impl Judge {
                 (queries, counts)
             })
             .collect();
-        Self { truth, queries }
+        let patterns = patterns(&truth);
+        Self {
+            queries,
+            occupancy: occupancy(&truth),
+            od: legs(&truth, false),
+            od_quarter: legs(&truth, true),
+            lengths: lengths(&truth),
+            patterns,
+            truth,
+        }
     }
 
-    pub(crate) fn score(&self, made: &Cards) -> Score {
-        let truth = &self.truth;
-        let least = truth.trips.len() as f64 / 1_000.0;
+    /// The error of count queries of `n` doublets, given what is said of each.
+    fn query_error(&self, n: usize, said: &[f64]) -> f64 {
+        let least = self.truth.trips.len() as f64 / 1_000.0;
+        let counts = &self.queries[n - 1].1;
+        let sum: f64 = counts.iter().zip(said).map(|(a, b)| (a - b).abs() / a.max(least)).sum();
+        sum / counts.len().max(1) as f64
+    }
+
+    /// What publishing nothing scores.
+    pub(crate) fn nothing(&self) -> Score {
         let mut score = Score::default();
-        for (error, (queries, counts)) in score.queries.iter_mut().zip(&self.queries) {
-            let made = count(made, queries);
-            let sum: f64 = counts.iter().zip(made).map(|(a, b)| (a - b).abs() / a.max(least)).sum();
-            *error = sum / counts.len().max(1) as f64;
+        for (n, metric) in [(1, Metric::Q1), (2, Metric::Q2), (3, Metric::Q3)] {
+            score.set(metric, self.query_error(n, &vec![0.0; self.queries[n - 1].1.len()]));
         }
-        let quarter = |slot: usize| slot % truth.day * 4 / truth.day;
-        score.station_hour = error(&occupancy(truth), &occupancy(made));
-        let (day, made_day) = (legs(truth, 2, |_| 0), legs(made, 2, |_| 0));
-        score.od = error(&day, &made_day);
-        score.od_quarter = error(&legs(truth, 2, quarter), &legs(made, 2, quarter));
-        score.od_next = error(&legs(truth, 1, |_| 0), &legs(made, 1, |_| 0));
-        let largest: HashSet<u64> = top(&made_day, 20).into_iter().collect();
-        score.top = top(&day, 20).iter().filter(|pair| largest.contains(pair)).count();
-        score.mean_length =
-            made.trips.iter().map(Vec::len).sum::<usize>() as f64 / made.trips.len().max(1) as f64;
-        score.length_divergence = divergence(&lengths(truth), &lengths(made));
-        score.od_divergence = divergence(&day, &made_day);
-        let found: HashSet<Vec<u32>> = patterns(made).into_iter().collect();
-        let wanted = patterns(truth);
-        score.patterns = wanted.iter().filter(|p| found.contains(*p)).count() as f64
-            / wanted.len().max(1) as f64;
-        score.repeats = repeats(truth, made);
+        for metric in [Metric::StationHour, Metric::Od, Metric::OdQuarter] {
+            score.set(metric, 1.0);
+        }
+        score.set(Metric::Top20, 0.0);
         score
     }
-}
 
-impl Score {
-    pub(crate) const HEAD: &'static str = "                      q1     q2     q3 | st×h    OD    ODq  ODnext top20 |  mean  lenJ   odJ   pat  repeats";
+    /// What tables say.
+    pub(crate) fn tables(
+        &self,
+        occupancy: &Cells,
+        od: &Cells,
+        od_quarter: Option<&Cells>,
+        lengths: &Cells,
+    ) -> Score {
+        let mut score = Score::default();
+        let of_cell = |query: &Vec<u32>| *occupancy.get(&u64::from(query[0])).unwrap_or(&0.0);
+        let said: Vec<f64> = self.queries[0].0.iter().map(of_cell).collect();
+        score.set(Metric::Q1, self.query_error(1, &said));
+        score.set(Metric::StationHour, error(&self.occupancy, occupancy));
+        if self.truth.slots > 1 {
+            let day = self.truth.day;
+            let peak = |cells: &Cells| peak(cells, self.truth.slots, day);
+            let off = peak(&self.occupancy).abs_diff(peak(occupancy));
+            score.set(Metric::PeakHour, off.min(day - off) as f64);
+        }
+        score.set(Metric::Od, error(&self.od, od));
+        if let Some(od_quarter) = od_quarter {
+            score.set(Metric::OdQuarter, error(&self.od_quarter, od_quarter));
+        }
+        score.set(Metric::OdJsd, divergence(&self.od, od));
+        let largest: HashSet<u64> = top(od, 20).into_iter().collect();
+        let right = top(&self.od, 20).iter().filter(|pair| largest.contains(pair)).count();
+        score.set(Metric::Top20, right as f64);
+        score.set(Metric::MeanTaps, (mean(lengths) / mean(&self.lengths) - 1.0).abs());
+        score.set(Metric::LengthJsd, divergence(&self.lengths, lengths));
+        score
+    }
 
-    pub(crate) fn line(&self, name: &str) -> String {
-        let [q1, q2, q3] = self.queries;
-        format!(
-            "{name:<18} {q1:.4} {q2:.4} {q3:.4} | {:.4} {:.4} {:.4} {:.4}   {:>2} | {:6.3} {:.4} {:.4} {:.2} {:.5}",
-            self.station_hour,
-            self.od,
-            self.od_quarter,
-            self.od_next,
-            self.top,
-            self.mean_length,
-            self.length_divergence,
-            self.od_divergence,
-            self.patterns,
-            self.repeats
-        )
+    /// What the published tables say.
+    pub(crate) fn published(&self, tables: &Tables) -> Score {
+        let Cards { stations, slots, day, .. } = self.truth;
+        let code = |station: u32, slot: u32| u64::from(station) * slots as u64 + u64::from(slot);
+        let occupancy = tables
+            .stations
+            .iter()
+            .map(|cell| (code(cell.station.0, cell.slot), cell.taps.value as f64))
+            .collect();
+        let (mut od, mut od_quarter) = (Cells::new(), Cells::new());
+        let periods: HashSet<u32> = tables.od.iter().map(|leg| leg.period).collect();
+        for leg in &tables.od {
+            let pair = u64::from(leg.origin.0) * stations as u64 + u64::from(leg.dest.0);
+            *od.entry(pair * 4).or_default() += leg.trips.value as f64;
+            let quarter = u64::from(leg.period) * 4 / day as u64;
+            *od_quarter.entry(pair * 4 + quarter).or_default() += leg.trips.value as f64;
+        }
+        let lengths = tables
+            .lengths
+            .iter()
+            .map(|length| (u64::from(length.taps), length.cards.value as f64))
+            .collect();
+        let by_quarter = (periods.len() >= 4).then_some(&od_quarter);
+        self.tables(&occupancy, &od, by_quarter, &lengths)
+    }
+
+    /// What synthetic trips say.
+    pub(crate) fn trips(&self, made: &Cards) -> Score {
+        let (od, od_quarter) = (legs(made, false), legs(made, true));
+        let mut score = self.tables(&occupancy(made), &od, Some(&od_quarter), &lengths(made));
+        for (n, metric) in [(1, Metric::Q1), (2, Metric::Q2), (3, Metric::Q3)] {
+            score.set(metric, self.query_error(n, &count(made, &self.queries[n - 1].0)));
+        }
+        let found: HashSet<Vec<u32>> = patterns(made).into_iter().collect();
+        let right = self.patterns.iter().filter(|run| found.contains(*run)).count();
+        score.set(Metric::Patterns, right as f64 / self.patterns.len().max(1) as f64);
+        score.set(Metric::Repeats, repeats(&self.truth, made));
+        score
+    }
+
+    /// Legs by pair and period, given the first slots of all periods.
+    pub(crate) fn legs_by_period(&self, periods: &[u32]) -> Cells {
+        let truth = &self.truth;
+        let mut table = Cells::new();
+        for trip in &truth.trips {
+            for (from, to, slot) in legs_of(truth, trip) {
+                let begun = periods.partition_point(|&first| first as usize <= slot % truth.day);
+                let period = periods.get(begun.saturating_sub(1)).copied().unwrap_or(0) as usize;
+                let cell = (from * truth.stations + to) * truth.day + period;
+                *table.entry(cell as u64).or_default() += 1.0;
+            }
+        }
+        table
+    }
+
+    /// What chance gives: how often one card more, from the same city, would repeat a trip that only one card made.
+    /// Good's estimate (1953): twice the number of trips that two cards made, over all cards.
+    pub(crate) fn chance_of_repeats(&self) -> f64 {
+        let mut seen: HashMap<&[u32], u32> = HashMap::new();
+        self.truth.trips.iter().for_each(|trip| *seen.entry(trip).or_default() += 1);
+        let twice = seen.iter().filter(|(trip, n)| trip.len() > 1 && **n == 2).count();
+        2.0 * twice as f64 / self.truth.trips.len().max(1) as f64
     }
 }
 
-type Table = HashMap<u64, f64>;
+fn mean(lengths: &Cells) -> f64 {
+    let taps: f64 = lengths.iter().map(|(taps, cards)| *taps as f64 * cards).sum();
+    taps / lengths.values().sum::<f64>().max(1.0)
+}
 
-fn occupancy(cards: &Cards) -> Table {
-    let mut table = Table::new();
+/// The hour of the day with the most cards.
+fn peak(occupancy: &Cells, slots: usize, day: usize) -> usize {
+    let mut hours = vec![0.0; day];
+    occupancy.iter().for_each(|(code, cards)| hours[*code as usize % slots % day] += cards);
+    (0..day).max_by(|a, b| hours[*a].total_cmp(&hours[*b])).unwrap_or(0)
+}
+
+pub(crate) fn occupancy(cards: &Cards) -> Cells {
+    let mut table = Cells::new();
     for trip in &cards.trips {
         let is_new = |(at, code): &(usize, &u32)| !trip[..*at].contains(code);
         for (_, code) in trip.iter().enumerate().filter(is_new) {
@@ -134,27 +303,40 @@ fn occupancy(cards: &Cards) -> Table {
     table
 }
 
-fn legs(cards: &Cards, step: usize, period: impl Fn(usize) -> usize) -> Table {
-    let mut table = Table::new();
+/// The legs of one trip: origin, destination, slot in which it begins.
+pub(crate) fn legs_of<'a>(
+    cards: &'a Cards,
+    trip: &'a [u32],
+) -> impl Iterator<Item = (usize, usize, usize)> + 'a {
+    let slot = |code: u32| code as usize % cards.slots;
+    (0..trip.len().saturating_sub(1))
+        .step_by(cards.legs.step)
+        .map(move |at| (trip[at], trip[at + 1]))
+        .filter(move |&(a, b)| {
+            cards.legs.longest.is_none_or(|most| slot(b) - slot(a) <= most as usize)
+        })
+        .map(move |(a, b)| (a as usize / cards.slots, b as usize / cards.slots, slot(a)))
+}
+
+fn legs(cards: &Cards, by_quarter: bool) -> Cells {
+    let mut table = Cells::new();
     for trip in &cards.trips {
-        for at in (0..trip.len().saturating_sub(1)).step_by(step) {
-            let (from, to) = (trip[at] as usize / cards.slots, trip[at + 1] as usize / cards.slots);
-            let when = period(trip[at] as usize % cards.slots);
-            let cell = (from * cards.stations + to) * 4 + when;
-            *table.entry(cell as u64).or_default() += 1.0;
+        for (from, to, slot) in legs_of(cards, trip) {
+            let quarter = if by_quarter { slot % cards.day * 4 / cards.day } else { 0 };
+            *table.entry(((from * cards.stations + to) * 4 + quarter) as u64).or_default() += 1.0;
         }
     }
     table
 }
 
-fn lengths(cards: &Cards) -> Table {
-    let mut table = Table::new();
+fn lengths(cards: &Cards) -> Cells {
+    let mut table = Cells::new();
     cards.trips.iter().for_each(|trip| *table.entry(trip.len() as u64).or_default() += 1.0);
     table
 }
 
 /// Σ|a − b|/Σa.
-fn error(truth: &Table, made: &Table) -> f64 {
+pub(crate) fn error(truth: &Cells, made: &Cells) -> f64 {
     let total: f64 = truth.values().sum();
     let off: f64 = truth.iter().map(|(cell, n)| (n - made.get(cell).unwrap_or(&0.0)).abs()).sum();
     let extra: f64 =
@@ -163,19 +345,20 @@ fn error(truth: &Table, made: &Table) -> f64 {
 }
 
 /// Jensen–Shannon, natural logarithm.
-fn divergence(a: &Table, b: &Table) -> f64 {
+fn divergence(a: &Cells, b: &Cells) -> f64 {
     let (all_a, all_b): (f64, f64) = (a.values().sum(), b.values().sum());
     let keys: HashSet<&u64> = a.keys().chain(b.keys()).collect();
     let term = |p: f64, m: f64| if p > 0.0 { 0.5 * p * (p / m).ln() } else { 0.0 };
     keys.into_iter()
         .map(|key| {
-            let (p, q) = (a.get(key).unwrap_or(&0.0) / all_a, b.get(key).unwrap_or(&0.0) / all_b);
+            let p = a.get(key).unwrap_or(&0.0) / all_a.max(1e-9);
+            let q = b.get(key).unwrap_or(&0.0) / all_b.max(1e-9);
             term(p, (p + q) / 2.0) + term(q, (p + q) / 2.0)
         })
         .sum()
 }
 
-fn top(table: &Table, n: usize) -> Vec<u64> {
+fn top(table: &Cells, n: usize) -> Vec<u64> {
     let mut cells: Vec<(&u64, &f64)> = table.iter().collect();
     cells.sort_by(|a, b| b.1.total_cmp(a.1).then(a.0.cmp(b.0)));
     cells.into_iter().take(n).map(|(cell, _)| *cell).collect()
