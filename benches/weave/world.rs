@@ -90,6 +90,7 @@ impl Case {
             epsilon: MicroEpsilon::parse(epsilon).unwrap(),
             favour: self.favour,
             legs: self.legs,
+            longest_secs: None,
             input: if self.timed { PathKind::Timed } else { PathKind::Untimed },
             max_length: NonZeroU32::new(self.longest).unwrap(),
             stations: Arc::new(Stations::from_csv(format!("id\n{ids}").as_bytes()).unwrap()),

@@ -63,7 +63,11 @@ fn say_report(report: &Report) {
     for finding in &report.mutants {
         let MutantFinding { mutant, epsilon, lower_bound, .. } = finding;
         let (epsilon, verdict) = (epsilon.to_string(), mutant_verdict(finding));
-        say(&format!("{mutant:<40} {epsilon:>9} {lower_bound:>10.3}   {verdict}"));
+        let bound = match finding.was_sampled() {
+            true => format!("{lower_bound:.3}"),
+            false => "-".to_owned(),
+        };
+        say(&format!("{mutant:<44} {epsilon:>5} {bound:>10}   {verdict}"));
     }
     say(match report.is_sound() {
         true => "no guarantee was broken, and every broken engine was caught",

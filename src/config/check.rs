@@ -245,6 +245,7 @@ fn engine(
             slots_nominal: calendar.as_ref()?.slots_nominal(),
             stations: stations.as_ref()?.clone(),
             legs: trips.as_ref()?.from,
+            longest_secs: None,
             threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
         })
     })();

@@ -8,7 +8,7 @@ use crate::declare::Values;
 use crate::engine::noise::AnyNoise;
 use crate::engine::tree::{Threshold, TreeParams};
 use crate::engine::{
-    AuditForm, AuditInstance, AuditOutput, Engine, Legs, Registration, Registry, World,
+    AuditForm, AuditInstance, AuditOutput, BrokenForm, Engine, Legs, Registration, Registry, World,
 };
 use crate::ledger::{AuditLedger, AuditPermit, Request};
 use crate::model::{Cost, MicroEpsilon};
@@ -111,14 +111,7 @@ impl<'a> Form<'a> {
         epsilon: MicroEpsilon,
         instance: &AuditInstance,
     ) -> Audited {
-        let world = World {
-            epsilon,
-            max_length: stage.max_length,
-            slots_nominal: stage.window.n_slots(),
-            stations: stage.stations.clone(),
-            legs: Legs::Next,
-            threads: NonZeroUsize::MIN,
-        };
+        let world = world(&stage, epsilon);
         let keys = (self.form.keys)(instance);
         let mut complaints = Vec::new();
         let path = format!("engine.{}", self.engine.name);
@@ -155,19 +148,90 @@ impl Mechanism for Audited {
     }
 
     fn released(&self, ready: &SealedWindow, key: &dyn Fn(u64) -> NoiseKey) -> Vec<AuditOutput> {
-        // Rows alone are faster than a whole draft, where the engine can give them.
-        let rows = match self.engine.recorded(ready, &key(0)) {
-            Some(rows) => rows,
-            None => self.engine.draft(ready, &key(0)).map(|draft| draft.rows),
+        // Faster than a whole draft, where the engine can give it.
+        let recorded = match self.engine.recorded(ready, &key(0)) {
+            Some(recorded) => recorded,
+            None => self.engine.draft(ready, &key(0)).map(|draft| draft.rows.into()),
         };
-        let rows = rows.expect("the window has the slots the engine was built for");
-        vec![AuditOutput::new(permit(&self.ledger, ready, self.engine.price()), rows)]
+        let recorded = recorded.expect("the window has the slots the engine was built for");
+        vec![AuditOutput::new(permit(&self.ledger, ready, self.engine.price()), recorded)]
     }
 
     fn recorded(&self, ready: &SealedWindow, noise: NoiseOf<'_, '_>) -> Option<Vec<AuditOutput>> {
-        let rows = self.engine.recorded(ready, &*noise(0))?;
-        let rows = rows.expect("the window has the slots the engine was built for");
-        Some(vec![AuditOutput::new(permit(&self.ledger, ready, self.engine.price()), rows)])
+        let recorded = self.engine.recorded(ready, &*noise(0))?;
+        let recorded = recorded.expect("the window has the slots the engine was built for");
+        Some(vec![AuditOutput::new(permit(&self.ledger, ready, self.engine.price()), recorded)])
+    }
+}
+
+/// A form that is broken in a way of its own, in a world where every question is asked.
+pub(super) struct Broken<'a> {
+    pub(super) form: &'a BrokenForm,
+    stage: Stage,
+    epsilon: MicroEpsilon,
+    ledger: Mutex<AuditLedger>,
+}
+
+impl<'a> Broken<'a> {
+    /// Taps of a card that count in the world of a broken form.
+    pub(super) const LENGTH: NonZeroU32 = NonZeroU32::new(11).expect("not 0");
+
+    /// The world of a broken form.
+    pub(super) fn stage() -> Stage {
+        Stage::new(5, 12, Self::LENGTH)
+    }
+
+    /// All that these forms have.
+    pub(super) fn all(forms: &[Form<'a>]) -> Vec<Self> {
+        let of = |form: &Form<'a>| {
+            let epsilon = form.form.least_epsilon;
+            form.form.broken.iter().map(move |broken| Broken {
+                form: broken,
+                stage: Self::stage(),
+                epsilon,
+                ledger: Mutex::default(),
+            })
+        };
+        forms.iter().flat_map(of).collect()
+    }
+}
+
+impl Mechanism for Broken<'_> {
+    type Ready = SealedWindow;
+
+    fn epsilon(&self) -> MicroEpsilon {
+        self.epsilon
+    }
+
+    fn stage(&self) -> &Stage {
+        &self.stage
+    }
+
+    fn ready(&self, cards: &[Card]) -> SealedWindow {
+        self.stage.seal(cards)
+    }
+
+    fn released(&self, ready: &SealedWindow, key: &dyn Fn(u64) -> NoiseKey) -> Vec<AuditOutput> {
+        self.recorded(ready, &|n| Box::new(key(n))).unwrap_or_default()
+    }
+
+    fn recorded(&self, ready: &SealedWindow, noise: NoiseOf<'_, '_>) -> Option<Vec<AuditOutput>> {
+        let recorded = (self.form.recorded)(&world(&self.stage, self.epsilon), ready, &*noise(0));
+        let permit = permit(&self.ledger, ready, Cost::differential(self.epsilon));
+        Some(vec![AuditOutput::new(permit, recorded)])
+    }
+}
+
+/// What an engine is built for on this stage.
+fn world(stage: &Stage, epsilon: MicroEpsilon) -> World {
+    World {
+        epsilon,
+        max_length: stage.max_length,
+        slots_nominal: stage.window.n_slots(),
+        stations: stage.stations.clone(),
+        legs: Legs::Next,
+        longest_secs: None,
+        threads: NonZeroUsize::MIN,
     }
 }
 

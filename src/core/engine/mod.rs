@@ -25,11 +25,13 @@ mod trips;
 pub mod weave;
 
 pub use crate::guarantee::Guarantee;
-pub use audit_output::AuditOutput;
+pub use audit_output::{AuditOutput, Recorded};
 pub use forecast::{ExpectedError, Figure, Forecast, ShareFact};
 pub use published::{Interval, LegCount, Legs, LengthCount, StationCount, Tables};
 pub use reading::Reading;
-pub use registry::{AuditForm, AuditInstance, Build, Registration, Registry, STANDARD, World};
+pub use registry::{
+    AuditForm, AuditInstance, BrokenForm, Build, Registration, Registry, STANDARD, World,
+};
 pub use release::{Draft, EngineDescription, Release, ReleaseId, Row, UniverseFacts};
 
 use std::fmt;
@@ -110,9 +112,9 @@ pub trait Engine: Send + Sync + fmt::Debug {
     /// Computes what a release of this window says. Not a release: nothing accepts it without a permit.
     fn draft(&self, window: &SealedWindow, key: &NoiseKey) -> Result<Draft, Error>;
 
-    /// The rows under any source of noise, for an auditor that writes every question down. `None` for an engine that
-    /// asks its questions in another way.
-    fn recorded(&self, _: &SealedWindow, _: &dyn AnyNoise) -> Option<Result<Vec<Row>, Error>> {
+    /// What would be published under any source of noise, for an auditor that writes every question down. `None` for
+    /// an engine without noise.
+    fn recorded(&self, _: &SealedWindow, _: &dyn AnyNoise) -> Option<Result<Recorded, Error>> {
         None
     }
 

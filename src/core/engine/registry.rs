@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Engine, Legs, hybrid, lk, projection, safepath, seqpt, weave};
+use super::noise::AnyNoise;
+use super::{Engine, Legs, Recorded, hybrid, lk, projection, safepath, seqpt, weave};
 use crate::declare::{Section, Values};
 use crate::model::{MicroEpsilon, PathKind, Stations};
+use crate::seal::SealedWindow;
 
 /// Every engine of this program, the default first.
 pub const STANDARD: &[Registration] = &[
@@ -40,7 +42,7 @@ pub struct Registration {
     pub demo: &'static str,
     /// Builds it from its keys; all complaints at once. Without a world only the keys are read.
     pub build: Build,
-    /// How it is audited; `None` where it promises no differential privacy, or its own tests audit it.
+    /// How it is audited; `None` where it promises no differential privacy.
     pub audit: Option<&'static [AuditForm]>,
     /// Its proof, for whoever signs.
     pub proof: &'static str,
@@ -59,6 +61,8 @@ pub struct World {
     pub stations: Arc<Stations>,
     /// How legs are made of one card's taps.
     pub legs: Legs,
+    /// A leg that takes longer is no leg: seconds (`trips.longest`); `None`: however long it takes.
+    pub longest_secs: Option<NonZeroU32>,
     /// Threads that may be used; they never change a result.
     pub threads: NonZeroUsize,
 }
@@ -72,6 +76,29 @@ pub struct AuditForm {
     pub n_stations: u32,
     /// Its keys for one instance.
     pub keys: fn(&AuditInstance) -> Value,
+    /// The smallest ε that its configuration accepts, or with which an audit ends in time.
+    pub least_epsilon: MicroEpsilon,
+    /// By how much fewer releases are sampled, for an engine that takes longer than a tree of two stations.
+    pub sampled_less: u64,
+    /// The same form broken on purpose in ways of its own.
+    pub broken: &'static [BrokenForm],
+}
+
+impl AuditForm {
+    /// A form with these keys, at any ε, without broken forms of its own.
+    pub const fn new(kind: PathKind, n_stations: u32, keys: fn(&AuditInstance) -> Value) -> Self {
+        let least_epsilon = MicroEpsilon::new(1);
+        Self { kind, n_stations, keys, least_epsilon, sampled_less: 1, broken: &[] }
+    }
+}
+
+/// A form that is broken on purpose: what is wrong, and what it would publish of a window.
+#[derive(Clone, Copy, Debug)]
+pub struct BrokenForm {
+    /// What was done to it.
+    pub about: &'static str,
+    /// What comes out under any source of noise.
+    pub recorded: fn(&World, &SealedWindow, &dyn AnyNoise) -> Recorded,
 }
 
 /// What an auditor varies.

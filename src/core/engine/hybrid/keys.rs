@@ -29,8 +29,8 @@ pub const REGISTRATION: Registration = Registration {
         taxonomy.locations = { fanout = 8, height = 1 }\n",
     build: hybrid,
     audit: Some(&[
-        AuditForm { kind: PathKind::Timed, n_stations: 3, keys: |one| grouped(one, "doublets") },
-        AuditForm { kind: PathKind::Untimed, n_stations: 3, keys: |one| grouped(one, "sequences") },
+        AuditForm::new(PathKind::Timed, 3, |one| grouped(one, "doublets")),
+        AuditForm::new(PathKind::Untimed, 3, |one| grouped(one, "sequences")),
     ]),
     proof: include_str!("PROOF.md"),
 };
@@ -47,8 +47,8 @@ pub const SIMPLE: Registration = Registration {
     demo: "[engine]\nname = \"simple\"\nepsilon = \"4.0\"\n\n[engine.simple]\nheight = 2\ninput = \"sequences\"\n",
     build: simple,
     audit: Some(&[
-        AuditForm { kind: PathKind::Timed, n_stations: 2, keys: |one| plain(one, "doublets") },
-        AuditForm { kind: PathKind::Untimed, n_stations: 2, keys: |one| plain(one, "sequences") },
+        AuditForm::new(PathKind::Timed, 2, |one| plain(one, "doublets")),
+        AuditForm::new(PathKind::Untimed, 2, |one| plain(one, "sequences")),
     ]),
     proof: include_str!("PROOF.md"),
 };

@@ -11,13 +11,18 @@ mod digit;
 mod draw;
 mod empty;
 mod real;
+mod table;
 
 pub use draw::{DiscreteLaplace, Geometric};
+pub(crate) use table::stream;
+pub use table::{TableClass, TableNoise};
+
+use std::num::NonZeroUsize;
 
 use empty::EmptyWalk;
 use num_rational::Ratio;
 use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use rand_chacha::rand_core::Rng;
 
 use crate::secret::NoiseKey;
 
@@ -67,6 +72,7 @@ impl Scale {
 pub struct NodeClass {
     scale: Scale,
     threshold: u64,
+    most: Option<u64>,
     noise: DiscreteLaplace,
     walk: EmptyWalk,
 }
@@ -77,7 +83,18 @@ impl NodeClass {
         let threshold = threshold.max(1);
         let noise = DiscreteLaplace::new(scale);
         let walk = EmptyWalk::new(scale, threshold, noise.size().clone());
-        Self { scale, threshold, noise, walk }
+        Self { scale, threshold, most: None, noise, walk }
+    }
+
+    /// States the most that one card changes all candidates of a question by, together. An auditor checks it.
+    #[must_use]
+    pub fn changed_by_at_most(self, most: u64) -> Self {
+        Self { most: Some(most), ..self }
+    }
+
+    /// What was stated, if anything was.
+    pub fn most(&self) -> Option<u64> {
+        self.most
     }
 
     /// The scale of the noise.
@@ -140,15 +157,22 @@ pub trait NoiseSource: Sync {
     fn node(&self, level: u32, place: u64) -> Self::Node;
 }
 
-/// A [`NoiseSource`] behind a reference: an auditor hands any of them to any engine.
+/// A source of noise behind a reference, for candidates and for whole tables: an auditor hands any of them to any engine.
 pub trait AnyNoise: Sync {
-    /// The noise for splitting the node with this place in its level.
+    /// The noise for one question after another about candidates.
     fn any_node(&self, level: u32, place: u64) -> Box<dyn Noise + '_>;
+
+    /// Adds noise to every count of a table.
+    fn any_table(&self, number: u32, class: TableClass, counts: &mut [i64], threads: NonZeroUsize);
 }
 
-impl<S: NoiseSource> AnyNoise for S {
+impl<S: NoiseSource + TableNoise> AnyNoise for S {
     fn any_node(&self, level: u32, place: u64) -> Box<dyn Noise + '_> {
         Box::new(self.node(level, place))
+    }
+
+    fn any_table(&self, number: u32, class: TableClass, counts: &mut [i64], threads: NonZeroUsize) {
+        self.table(number, class, counts, threads);
     }
 }
 
@@ -180,11 +204,7 @@ impl NoiseSource for NoiseKey {
 
     /// One ChaCha20 key a release, one stream a node: streams never overlap.
     fn node(&self, level: u32, place: u64) -> KeyedNoise {
-        const PLACE_BITS: u32 = 40;
-        assert!(place < 1 << PLACE_BITS && level < 1 << 24, "N-5: every node has its own stream");
-        let mut rng = ChaCha20Rng::from_seed(self.bytes());
-        rng.set_stream(u64::from(level) << PLACE_BITS | place);
-        KeyedNoise(rng)
+        KeyedNoise(stream(self, level, place))
     }
 }
 

@@ -29,7 +29,7 @@ pub const REGISTRATION: Registration = Registration {
     demo: "[engine]\nname = \"safepath\"\nepsilon = \"4.0\"\n\n[engine.safepath]\nheight = 2\nallocation = \"even\"\n\
         taxonomy.locations = { fanout = 4, height = 1 }\ntaxonomy.times = \"flat\"\n",
     build,
-    audit: Some(&[AuditForm { kind: PathKind::Timed, n_stations: 2, keys: audited }]),
+    audit: Some(&[AuditForm::new(PathKind::Timed, 2, audited)]),
     proof: include_str!("PROOF.md"),
 };
 

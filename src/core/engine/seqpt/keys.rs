@@ -18,7 +18,7 @@ pub const REGISTRATION: Registration = Registration {
         height = 2                          # taps of a trip that a release can show\n",
     demo: "[engine]\nname = \"seqpt\"\nepsilon = \"4.0\"\n\n[engine.seqpt]\nheight = 2\n",
     build,
-    audit: Some(&[AuditForm { kind: PathKind::Timed, n_stations: 2, keys: audit_keys }]),
+    audit: Some(&[AuditForm::new(PathKind::Timed, 2, audit_keys)]),
     proof: include_str!("PROOF.md"),
 };
 

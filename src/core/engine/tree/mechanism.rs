@@ -12,7 +12,7 @@ use super::{
 use crate::engine::noise::{AnyNoise, Borrowed, NodeClass, NoiseSource};
 use crate::engine::{
     Draft, Engine, EngineDescription, Error, ExpectedError, Figure, Forecast, Guarantee, Reading,
-    Row, UniverseFacts,
+    Recorded, Row, UniverseFacts,
 };
 use crate::model::{Cost, Digest, MicroEpsilon, PathKind, Stations, Window};
 use crate::seal::SealedWindow;
@@ -215,8 +215,8 @@ impl<R: TreeMechanism> Engine for R {
         &self,
         window: &SealedWindow,
         noise: &dyn AnyNoise,
-    ) -> Option<Result<Vec<Row>, Error>> {
-        let rows = |level| noisy_rows(self, window, &level, &Borrowed(noise));
+    ) -> Option<Result<Recorded, Error>> {
+        let rows = |level| noisy_rows(self, window, &level, &Borrowed(noise)).into();
         Some(fitting_level(self, window.window()).map(rows))
     }
 }

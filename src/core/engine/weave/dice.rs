@@ -3,7 +3,7 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-use super::measure::stream;
+use crate::engine::noise::stream;
 use crate::secret::NoiseKey;
 
 /// What throws dice after everything was measured. Its key is drawn from the release's, so a release can be made

@@ -7,11 +7,11 @@ use super::measure::measure;
 use super::plan::{KnownLengths, Plan, Split, Terms, WHOLE, scale};
 use super::tables::Name;
 use super::weights::UNIT;
-use super::{Favour, Legs, Shape, woven};
-use crate::engine::noise::Scale;
+use super::{Favour, Legs, Shape, recorded, woven};
+use crate::engine::noise::{AnyNoise, Scale};
 use crate::engine::{
-    Draft, Engine, EngineDescription, Error, ExpectedError, Figure, Forecast, Guarantee, ShareFact,
-    UniverseFacts,
+    Draft, Engine, EngineDescription, Error, ExpectedError, Figure, Forecast, Guarantee, Recorded,
+    ShareFact, UniverseFacts,
 };
 use crate::model::{Cost, Digest, MicroEpsilon, PathKind, Stations, Window};
 use crate::seal::SealedWindow;
@@ -32,6 +32,8 @@ pub struct Settings {
     pub favour: Favour,
     /// How legs are made of taps.
     pub legs: Legs,
+    /// A leg that takes longer, in seconds, is no leg; as far as slots can tell.
+    pub longest_secs: Option<NonZeroU32>,
     /// Places with times, or places alone.
     pub input: PathKind,
     /// How many doublets of a card count.
@@ -97,7 +99,7 @@ impl Weave {
         }
     }
 
-    fn terms(&self, n_slots: u32, slot_secs: i64) -> Terms {
+    pub(super) fn terms(&self, n_slots: u32, slot_secs: i64) -> Terms {
         const DAY_SECS: i64 = 86_400;
         let settings = &self.settings;
         let slots = self.slots(n_slots);
@@ -235,6 +237,17 @@ impl Engine for Weave {
 
     fn guarantee(&self) -> Guarantee {
         Guarantee::differential(self.settings.epsilon, self.settings.max_length)
+    }
+
+    fn recorded(
+        &self,
+        window: &SealedWindow,
+        noise: &dyn AnyNoise,
+    ) -> Option<Result<Recorded, Error>> {
+        let fits = self.check_window(window.window());
+        let terms = self.terms(window.window().n_slots(), window.window().slot_secs());
+        let answers = || measure(window.trajectories(), terms, noise, self.settings.threads);
+        Some(fits.map(|()| recorded(&answers())))
     }
 
     fn draft(&self, window: &SealedWindow, key: &NoiseKey) -> Result<Draft, Error> {

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{Favour, Settings, Weave};
+use serde_json::{Value, json};
+
+use super::{Favour, Settings, Weave, mutants};
 use crate::declare::{Declared, Section, Values};
-use crate::engine::{Engine, Registration, World};
-use crate::model::PathKind;
+use crate::engine::{AuditForm, AuditInstance, BrokenForm, Engine, Registration, World};
+use crate::model::{MicroEpsilon, PathKind};
 
 /// The line of the registry.
 pub const REGISTRATION: Registration = Registration {
@@ -17,10 +19,23 @@ pub const REGISTRATION: Registration = Registration {
         favour = \"balanced\"                 # what a release is best at: stations | od | trips | balanced\n",
     demo: "[engine]\nname = \"weave\"\nepsilon = \"1.0\"\n\n[engine.weave]\nfavour = \"balanced\"\n",
     build,
-    // Its questions are tables, not nodes: `weave/tests/audit.rs` records and replays them.
-    audit: None,
+    audit: Some(&[
+        form(PathKind::Timed, |_| json!({ "input": "doublets" }), mutants::ALL),
+        form(PathKind::Untimed, |_| json!({ "input": "sequences" }), &[]),
+    ]),
     proof: include_str!("PROOF.md"),
 };
+
+/// How one kind of input is audited: at ε from 1 on, because with less ε the answers that an auditor gives to have
+/// every table asked would mean millions of cards.
+const fn form(
+    kind: PathKind,
+    keys: fn(&AuditInstance) -> Value,
+    broken: &'static [BrokenForm],
+) -> AuditForm {
+    let least_epsilon = MicroEpsilon::new(1_000_000);
+    AuditForm { kind, n_stations: 2, keys, least_epsilon, sampled_less: 20, broken }
+}
 
 crate::keys! {
     /// weave: tables that are measured, and trips that are drawn from them.
@@ -38,6 +53,7 @@ fn build(values: &mut Values<'_>, world: Option<&World>) -> Option<Arc<dyn Engin
         epsilon: world.epsilon,
         favour: keys.favour,
         legs: world.legs,
+        longest_secs: world.longest_secs,
         input: keys.input,
         max_length: world.max_length,
         stations: world.stations.clone(),

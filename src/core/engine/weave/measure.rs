@@ -2,70 +2,13 @@
 
 use std::num::{NonZeroU32, NonZeroUsize};
 
-use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::SeedableRng;
-
 use super::plan::{FIRST_SHARE, KnownLengths, Plan, Split, Terms, scale};
 use super::tables::{Cards, Lengths, Name, Table};
 use super::threads;
 use super::walk::Walk;
 use super::weights::{Contribution, UNIT};
-use crate::engine::noise::{DiscreteLaplace, NodeClass, Noise, NoiseSource, Occupied, Scale};
+use crate::engine::noise::{AnyNoise, NodeClass, Occupied, Scale, TableClass};
 use crate::passenger::Trajectories;
-use crate::secret::NoiseKey;
-
-/// What answers the questions of this engine.
-pub(crate) trait Answering: Sync {
-    /// Adds noise to every cell of a table.
-    fn dense(&self, table: Name, scale: Scale, counts: &mut [i64], threads: NonZeroUsize);
-
-    /// The cells of a sparse table whose noisy counts reach the threshold, by cell, ascending.
-    fn sparse(
-        &self,
-        table: Name,
-        class: &NodeClass,
-        n: u64,
-        occupied: &[Occupied],
-    ) -> Vec<(u64, u64)>;
-}
-
-/// Cells that share one stream of noise.
-const BLOCK: usize = 4_096;
-
-impl Answering for NoiseKey {
-    fn dense(&self, table: Name, scale: Scale, counts: &mut [i64], threads: NonZeroUsize) {
-        let noise = DiscreteLaplace::new(scale);
-        threads::for_each(threads, (0_u64..).zip(counts.chunks_mut(BLOCK)), |(block, cells)| {
-            let mut rng = stream(self, table as u32, block);
-            for cell in cells {
-                *cell = cell.saturating_add(noise.draw(&mut rng));
-            }
-        });
-    }
-
-    fn sparse(
-        &self,
-        table: Name,
-        class: &NodeClass,
-        n: u64,
-        occupied: &[Occupied],
-    ) -> Vec<(u64, u64)> {
-        let mut kept = Vec::new();
-        self.node(table as u32, 0)
-            .ask(class, n, occupied, &mut |cell, noisy| kept.push((cell, noisy)));
-        kept.sort_unstable();
-        kept
-    }
-}
-
-/// A stream of the release's key; every (use, block) has its own.
-pub(super) fn stream(key: &NoiseKey, usage: u32, block: u64) -> ChaCha20Rng {
-    const BLOCK_BITS: u32 = 40;
-    assert!(block < 1 << BLOCK_BITS && usage < 1 << 24, "N-5: every block has its own stream");
-    let mut rng = ChaCha20Rng::from_seed(key.bytes());
-    rng.set_stream(u64::from(usage) << BLOCK_BITS | block);
-    rng
-}
 
 /// All answers of a release. From here on nothing reads the trajectories.
 #[derive(Clone, Debug)]
@@ -96,17 +39,28 @@ fn cards(noisy: i64) -> u64 {
     (noisy.saturating_add(unit / 2) / unit).clamp(1, 1 << 26).unsigned_abs()
 }
 
+/// What a clip is in units.
+fn units(clip: NonZeroU32) -> u64 {
+    u64::from(clip.get()) * u64::from(UNIT)
+}
+
+/// A question about a table: noise of this scale, and a card changes it by at most its clip.
+fn class(scale: Scale, clip: NonZeroU32) -> TableClass {
+    TableClass { scale, most: units(clip) }
+}
+
 /// Asks everything: how many cards; how many taps they have; and, by the plan that follows, the rest.
 pub(crate) fn measure(
     trajectories: &Trajectories,
     terms: Terms,
-    source: &impl Answering,
+    source: &dyn AnyNoise,
     threads: NonZeroUsize,
 ) -> Answers {
     let one = NonZeroU32::MIN;
     let ask = |name: Name, table: &dyn Table, share: u32| {
         let mut counts = count(trajectories, terms, &[(table, one)], threads).swap_remove(0);
-        source.dense(name, scale(terms.epsilon, share, one), &mut counts, threads);
+        let class = class(scale(terms.epsilon, share, one), one);
+        source.any_table(name as u32, class, &mut counts, threads);
         counts
     };
     let n_cards = ask(Name::Cards, &Cards, FIRST_SHARE);
@@ -131,7 +85,8 @@ pub(crate) fn measure(
     let asked: Vec<(&dyn Table, NonZeroU32)> =
         rest.iter().zip(&tables).map(|(&name, table)| (&**table, plan.clip(name))).collect();
     for (&name, mut counts) in rest.iter().zip(count(trajectories, terms, &asked, threads)) {
-        source.dense(name, plan.scale(name), &mut counts, threads);
+        let class = class(plan.scale(name), plan.clip(name));
+        source.any_table(name as u32, class, &mut counts, threads);
         dense[name as usize] = counts;
     }
     dense[Name::Cards as usize] = n_cards;
@@ -185,7 +140,7 @@ pub(super) fn count(
 fn loops(
     trajectories: &Trajectories,
     plan: &Plan,
-    source: &impl Answering,
+    source: &dyn AnyNoise,
     threads: NonZeroUsize,
 ) -> Vec<(u64, u64)> {
     let (table, clip) = (plan.loops, plan.clip(Name::Loops));
@@ -210,6 +165,15 @@ fn loops(
         count: same.iter().map(|&(_, units)| u64::from(units)).sum(),
     };
     let occupied: Vec<Occupied> = all.chunk_by(|a, b| a.0 == b.0).map(sum).collect();
-    let class = NodeClass::new(plan.scale(Name::Loops), plan.threshold());
-    source.sparse(Name::Loops, &class, table.n_cells(), &occupied)
+    let class =
+        NodeClass::new(plan.scale(Name::Loops), plan.threshold()).changed_by_at_most(units(clip));
+    let mut kept = Vec::new();
+    source.any_node(Name::Loops as u32, 0).ask(
+        &class,
+        table.n_cells(),
+        &occupied,
+        &mut |cell, noisy| kept.push((cell, noisy)),
+    );
+    kept.sort_unstable();
+    kept
 }

@@ -17,6 +17,7 @@ mod intervals;
 mod keys;
 mod lookahead;
 mod measure;
+mod mutants;
 mod plan;
 mod propose;
 mod reading;
@@ -42,7 +43,7 @@ use synthetic::Synthetic;
 use tables::{Loops, Name};
 use walk::Walk;
 
-use crate::engine::{Legs, Tables};
+use crate::engine::{Legs, Recorded, Tables};
 use crate::secret::NoiseKey;
 
 crate::words! {
@@ -67,6 +68,13 @@ fn woven(answers: &Answers, key: &NoiseKey, threads: NonZeroUsize) -> (Synthetic
     let window = Solver { answers, known: &known, loops: &loops, key, threads }.solve(window);
     let tables = intervals::tables(answers, &known, &window);
     (window, tables)
+}
+
+/// What would be published, for an auditor: the dice are always the same, so that answers alone make a difference.
+fn recorded(answers: &Answers) -> Recorded {
+    let dice = NoiseKey::for_test(0);
+    let (window, tables) = woven(answers, &dice, NonZeroUsize::MIN);
+    Recorded { rows: window.rows(answers.plan.shape()), tables: Some(tables) }
 }
 
 /// How the draft's ways go on, clipped as they were measured.

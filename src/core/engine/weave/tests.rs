@@ -1,6 +1,5 @@
 //! What PROOF.md claims, tried.
 
-mod audit;
 mod degenerate;
 mod published;
 mod threads;
@@ -13,11 +12,13 @@ use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-use super::measure::{Answering, Answers, count, measure};
+use super::measure::{Answers, count, measure};
 use super::plan::{KnownLengths, Plan, Split, Terms, WHOLE};
 use super::tables::{Name, Table};
 use super::{Favour, Legs, Shape, UNIT, woven};
-use crate::engine::noise::{NodeClass, Occupied, Scale};
+use crate::engine::noise::{
+    NodeClass, Noise, NoiseSource, Occupied, Scale, TableClass, TableNoise,
+};
 use crate::model::{Doublet, MicroEpsilon, StationIx, WindowId};
 use crate::passenger::{CardKey, Trajectories};
 use crate::secret::{NoiseKey, Secret};
@@ -25,7 +26,7 @@ use crate::secret::{NoiseKey, Secret};
 const ONE: NonZeroUsize = NonZeroUsize::MIN;
 
 /// Cards with these doublets, as (station, slot).
-fn cards(paths: &[Vec<(u32, u32)>]) -> Trajectories {
+pub(super) fn cards(paths: &[Vec<(u32, u32)>]) -> Trajectories {
     let hasher = Secret::from_bytes(&[7; 32]).unwrap().card_key(WindowId::new(1));
     let mut all = Trajectories::default();
     for (card, path) in (0_u64..).zip(paths) {
@@ -37,7 +38,7 @@ fn cards(paths: &[Vec<(u32, u32)>]) -> Trajectories {
 }
 
 /// A small city: people who go somewhere at a busy hour and mostly come back.
-fn city(n_cards: u32, stations: u32, slots: u32, seed: u64) -> Vec<Vec<(u32, u32)>> {
+pub(super) fn city(n_cards: u32, stations: u32, slots: u32, seed: u64) -> Vec<Vec<(u32, u32)>> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut below = |n: u32| ((u64::from(rng.next_u32()) * u64::from(n)) >> 32) as u32;
     (0..n_cards)
@@ -55,7 +56,7 @@ fn city(n_cards: u32, stations: u32, slots: u32, seed: u64) -> Vec<Vec<(u32, u32
         .collect()
 }
 
-fn terms(stations: u32, slots: u32, day: u32, micro: u64) -> Terms {
+pub(super) fn terms(stations: u32, slots: u32, day: u32, micro: u64) -> Terms {
     let shape = Shape::new(stations, slots, day, 12);
     Terms { shape, epsilon: MicroEpsilon::new(micro), favour: Favour::Balanced, legs: Legs::Next }
 }
@@ -140,26 +141,40 @@ struct Fixed {
     asked: Mutex<Vec<(Name, u64, u64, u64)>>,
 }
 
-impl Answering for Fixed {
-    fn dense(&self, table: Name, scale: Scale, counts: &mut [i64], _: NonZeroUsize) {
+impl TableNoise for &Fixed {
+    fn table(&self, number: u32, class: TableClass, counts: &mut [i64], _: NonZeroUsize) {
+        let (table, scale) = (Name::ALL[number as usize], class.scale);
         self.asked.lock().unwrap().push((table, scale.num(), scale.den(), counts.len() as u64));
-        let mut rng = ChaCha8Rng::seed_from_u64(table as u64);
+        let mut rng = ChaCha8Rng::seed_from_u64(u64::from(number));
         let each = self.n_cards * i64::from(UNIT) / counts.len() as i64;
         counts
             .iter_mut()
             .for_each(|count| *count = each + i64::from(rng.next_u32() % 50_000) - 25_000);
     }
+}
 
-    fn sparse(&self, table: Name, class: &NodeClass, n: u64, _: &[Occupied]) -> Vec<(u64, u64)> {
+/// The sparse table's answers, fixed too.
+struct FixedNode<'a>(&'a Fixed, Name);
+
+impl<'a> NoiseSource for &'a Fixed {
+    type Node = FixedNode<'a>;
+
+    fn node(&self, level: u32, _: u64) -> FixedNode<'a> {
+        FixedNode(self, Name::ALL[level as usize])
+    }
+}
+
+impl Noise for FixedNode<'_> {
+    fn ask(&mut self, class: &NodeClass, n: u64, _: &[Occupied], kept: &mut dyn FnMut(u64, u64)) {
         let scale = class.scale();
-        self.asked.lock().unwrap().push((table, scale.num(), scale.den(), n));
-        (0..20).map(|cell| (cell * (n / 20), class.threshold() + cell)).collect()
+        self.0.asked.lock().unwrap().push((self.1, scale.num(), scale.den(), n));
+        (0..20).for_each(|cell| kept(cell * (n / 20), class.threshold() + cell));
     }
 }
 
 fn answered(paths: &[Vec<(u32, u32)>], terms: Terms) -> (Answers, Vec<(Name, u64, u64, u64)>) {
     let source = Fixed { n_cards: 40_000, asked: Mutex::default() };
-    let answers = measure(&cards(paths), terms, &source, ONE);
+    let answers = measure(&cards(paths), terms, &&source, ONE);
     (answers, source.asked.into_inner().unwrap())
 }
 

@@ -16,6 +16,7 @@ fn settings(n_stations: usize, micro: u64) -> Settings {
         epsilon: MicroEpsilon::new(micro),
         favour: Favour::Balanced,
         legs: Legs::Next,
+        longest_secs: None,
         input: PathKind::Timed,
         max_length: NonZeroU32::new(12).unwrap(),
         stations: stations(n_stations),
