@@ -33,6 +33,9 @@ pub(crate) enum Metric {
     Q3,
     /// Σ|error|/Σ of cards per station and slot.
     StationHour,
+    /// The same for their sums by station and by hour of the day.
+    ByStation,
+    ByHour,
     /// Σ|error|/Σ of legs over the window, and by quarter of the day.
     Od,
     OdQuarter,
@@ -52,11 +55,13 @@ pub(crate) enum Metric {
 }
 
 impl Metric {
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::Q1,
         Self::Q2,
         Self::Q3,
         Self::StationHour,
+        Self::ByStation,
+        Self::ByHour,
         Self::Od,
         Self::OdQuarter,
         Self::Top20,
@@ -74,6 +79,8 @@ impl Metric {
             Self::Q2 => "two doublets (q2)",
             Self::Q3 => "three doublets (q3)",
             Self::StationHour => "station x hour",
+            Self::ByStation => "  its sums by station",
+            Self::ByHour => "  its sums by hour of the day",
             Self::Od => "leg OD",
             Self::OdQuarter => "leg OD by quarter of the day",
             Self::Top20 => "top 20 OD pairs right",
@@ -196,7 +203,17 @@ impl Judge {
         let said: Vec<f64> = self.queries[0].0.iter().map(of_cell).collect();
         score.set(Metric::Q1, self.query_error(1, &said));
         score.set(Metric::StationHour, error(&self.occupancy, occupancy));
-        if self.truth.slots > 1 {
+        let Cards { slots, day, .. } = self.truth;
+        let by = |cells: &Cells, class: &dyn Fn(u64) -> u64| {
+            let mut sums = Cells::new();
+            cells.iter().for_each(|(code, n)| *sums.entry(class(*code)).or_default() += n);
+            sums
+        };
+        let sums =
+            |class: &dyn Fn(u64) -> u64| error(&by(&self.occupancy, class), &by(occupancy, class));
+        score.set(Metric::ByStation, sums(&|code| code / slots as u64));
+        if slots > 1 {
+            score.set(Metric::ByHour, sums(&|code| code % slots as u64 % day as u64));
             let day = self.truth.day;
             let peak = |cells: &Cells| peak(cells, self.truth.slots, day);
             let off = peak(&self.occupancy).abs_diff(peak(occupancy));

@@ -20,7 +20,7 @@ pub(super) struct Steps {
     days: Rows,
     /// By the same: how much likelier a later day is than for all days and lengths together.
     odds: Vec<f64>,
-    /// By parity, origin and period: where to.
+    /// By kind of step, origin and period: where to.
     places: Rows,
     /// Where to if nothing else is known.
     anywhere: Dice,
@@ -33,10 +33,7 @@ impl Steps {
         let occupancy = &known.of(Name::Occupancy).mean;
         let popular =
             occupancy.chunks(shape.slots as usize).map(|row| row.iter().sum::<f64>() + 1e-6);
-        let places = match plan.asks(Name::Moves) {
-            true => Rows::new(&known.of(Name::Moves).mean, stations),
-            false => Rows::default(),
-        };
+        let places = Rows::new(&known.of(Name::Moves).mean, stations);
         let (hours, later) = hours(plan, known);
         let (days, odds) = days(plan, known, &later);
         Self {
@@ -105,8 +102,8 @@ impl Steps {
     }
 
     /// A new destination, before any rejection.
-    pub(super) fn place(&self, parity: u32, from: u32, slot: u32, rng: &mut Thrower) -> u32 {
-        let row = self.plan.moves.row(parity, from, slot) as usize;
+    pub(super) fn place(&self, kind: u32, from: u32, slot: u32, rng: &mut Thrower) -> u32 {
+        let row = self.plan.moves.row(kind, from, slot) as usize;
         self.places.get(row).throw(rng).or_else(|| self.anywhere.throw(rng)).unwrap_or(0)
     }
 }

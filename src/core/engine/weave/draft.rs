@@ -196,7 +196,7 @@ impl Walker<'_> {
             let older = |n: u32| below(rng, n);
             station = match past.named(relation, older) {
                 Some(known) => known,
-                None => self.place(parity, station, slot, next, &past, rng),
+                None => self.place(at, station, slot, next, &past, rng),
             };
             slot = next;
             past.go(station);
@@ -260,7 +260,7 @@ impl Walker<'_> {
     /// A new station, as often as occupancy has it then.
     fn place(
         &self,
-        parity: u32,
+        at: usize,
         from: u32,
         slot: u32,
         next: u32,
@@ -268,9 +268,10 @@ impl Walker<'_> {
         rng: &mut Thrower,
     ) -> u32 {
         let slots = self.plan.shape().slots;
+        let kind = self.plan.moves.kinds.of(at, slot, next);
         let mut place = from;
         for _ in 0..20 {
-            place = self.steps.place(parity, from, slot, rng);
+            place = self.steps.place(kind, from, slot, rng);
             if past.is_new(place) && self.correction.takes(place * slots + next, next, rng) {
                 break;
             }

@@ -110,7 +110,15 @@ impl Weave {
             epsilon: settings.epsilon,
             favour: settings.favour,
             legs: settings.legs,
+            longest: self.longest_leg(slots, slot_secs),
         }
+    }
+
+    /// The slots between two taps of a leg at most; `None` if no step of the window takes longer.
+    fn longest_leg(&self, slots: u32, slot_secs: i64) -> Option<u32> {
+        let slot_secs = u32::try_from(slot_secs).unwrap_or(u32::MAX).max(1);
+        let longest = self.settings.longest_secs?.get().div_ceil(slot_secs);
+        (longest < slots - 1).then_some(longest)
     }
 
     fn described(&self, window: &Window, plan: &Plan) -> Draft {
@@ -155,16 +163,23 @@ fn shares(plan: &Plan) -> Vec<ShareFact> {
 
 /// What error to expect in a cell of stations by slots, and below which sparse cells are missing.
 fn expected_error(plan: &Plan) -> ExpectedError {
-    let cell = plan.scale(Name::Occupancy).approximately() / f64::from(UNIT);
+    let (table, about) = match plan.asks(Name::Occupancy) {
+        true => (
+            Name::Occupancy,
+            "standard deviation of the noise on the cards of one station in one slot",
+        ),
+        false => (
+            Name::Places,
+            "standard deviation of the noise on the cards of one station over the window; there are too few cards to \
+             say more",
+        ),
+    };
+    let cell = plan.scale(table).approximately() / f64::from(UNIT);
     let threshold = if plan.asks(Name::Loops) { plan.threshold() / u64::from(UNIT) } else { 0 };
     let figure = |name, value, about| Figure { name, value, about };
     ExpectedError {
         figures: vec![
-            figure(
-                ExpectedError::DEVIATION,
-                cell * std::f64::consts::SQRT_2,
-                "standard deviation of the noise on the cards of one station in one slot",
-            ),
+            figure(ExpectedError::DEVIATION, cell * std::f64::consts::SQRT_2, about),
             figure(
                 ExpectedError::LIKELY_KEPT,
                 threshold as f64,
@@ -203,6 +218,10 @@ impl Engine for Weave {
                 },
             ),
             ("max_length", settings.max_length.to_string()),
+            (
+                "trips.longest",
+                settings.longest_secs.map_or("none".to_owned(), |secs| format!("{secs}s")),
+            ),
         ];
         let parameters = parameters.map(|(name, value)| (name.to_owned(), value)).into();
         EngineDescription { name: "weave", version: REVISION, parameters }

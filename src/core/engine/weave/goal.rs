@@ -60,12 +60,14 @@ fn emphasis(name: Name) -> f64 {
     }
 }
 
-const TABLES: [Name; 9] = [
+const TABLES: [Name; 11] = [
     Name::First,
     Name::Ends,
     Name::Times,
     Name::Days,
     Name::Relations,
+    Name::Places,
+    Name::Hours,
     Name::Occupancy,
     Name::Stays,
     Name::Pairs,
@@ -179,10 +181,15 @@ impl Goal {
             }
             let Belief { mean, variance } = known.of(part.name);
             let cards = |have: &[i64]| have.iter().sum::<i64>() as f64 / f64::from(UNIT);
-            // Steps of one parity are as many as the draft has them, unless the table knows its own total well.
-            let flows = matches!(part.name, Name::Stays | Name::Moves | Name::Pairs);
-            let blocks = if flows { self.answers.plan.parities as usize } else { 1 };
-            let keeps_total = matches!(part.name, Name::Occupancy | Name::Pairs);
+            // Steps of one kind are as many as the draft has them, unless the table knows its own total well.
+            let plan = &self.answers.plan;
+            let blocks = match part.name {
+                Name::Stays => plan.parities as usize,
+                Name::Moves | Name::Pairs => plan.moves.kinds.n() as usize,
+                _ => 1,
+            };
+            let keeps_total =
+                matches!(part.name, Name::Places | Name::Hours | Name::Occupancy | Name::Pairs);
             let size = have.len() / blocks;
             for block in 0..blocks {
                 let range = block * size..(block + 1) * size;

@@ -1,13 +1,13 @@
 //! The published tables: estimates with what clipping took away put back, and intervals that know of both.
 
-use super::estimate::Estimates;
+use super::Shape;
+use super::estimate::{Belief, Estimates};
 use super::measure::Answers;
 use super::plan::Plan;
 use super::synthetic::Synthetic;
 use super::tables::Name;
 use super::walk::Walk;
 use super::weights::{Contribution, UNIT};
-use super::{Legs, Shape};
 use crate::engine::{Interval, LegCount, LengthCount, StationCount, Tables};
 use crate::model::StationIx;
 
@@ -28,15 +28,28 @@ pub(super) fn tables(answers: &Answers, known: &Estimates, window: &Synthetic) -
     }
 }
 
-/// A value with its interval. A little is always left to what nobody modelled.
-fn interval(value: f64, variance: f64) -> Interval {
-    let half = HALF_WIDTH * (variance + 0.25).sqrt();
-    let whole = |number: f64| number.max(0.0) as u64;
-    Interval {
-        value: whole(value + 0.5),
-        low: whole((value - half).floor()),
-        high: whole((value + half).ceil()),
-    }
+/// A mean with its interval: sums over cells stay right. A little is always left to what nobody modelled.
+fn interval(mean: f64, variance: f64) -> Interval {
+    let value = (mean + 0.5).max(0.0) as u64;
+    let low = quantile(mean, variance, -HALF_WIDTH).floor() as u64;
+    let high = quantile(mean, variance, HALF_WIDTH).ceil() as u64;
+    Interval { value, low: low.min(value), high: high.max(value) }
+}
+
+/// A median with its interval: of all values it has the smallest expected distance from the truth, so a table of medians
+/// is never farther off, in expectation, than an empty one. Rare cells are 0, and sums are a little low.
+fn median(mean: f64, variance: f64) -> Interval {
+    let value = (quantile(mean, variance, 0.0) + 0.5) as u64;
+    Interval { value, ..interval(mean, variance) }
+}
+
+/// Where a count with this mean and variance lies that is never negative: a gamma distribution's quantile, so many
+/// standard deviations of a normal one from its middle (Wilson and Hilferty, 1931).
+fn quantile(mean: f64, variance: f64, deviations: f64) -> f64 {
+    let mean = mean.max(1e-3);
+    let shape = mean * mean / (variance + 0.25);
+    let root = 1.0 - 1.0 / (9.0 * shape) + deviations / (3.0 * shape.sqrt());
+    mean * root.max(0.0) * root.max(0.0) * root.max(0.0)
 }
 
 /// How many cards are in each doublet, counted fully and as clipped.
@@ -99,61 +112,80 @@ impl Clipping {
     }
 }
 
-/// Legs by period: pairs of the whole day, divided as moves have it.
+/// Legs by period: pairs of the whole window, divided as moves have it.
 fn od(answers: &Answers, known: &Estimates, window: &Synthetic) -> Vec<LegCount> {
     let plan = &answers.plan;
-    if !plan.asks(Name::Pairs) || !plan.asks(Name::Moves) {
+    if !plan.asks(Name::Pairs) {
         return Vec::new();
     }
     let shape = plan.shape();
     let (stations, periods) = (shape.stations as usize, plan.moves.clock.parts as usize);
     let n_pairs = stations * stations;
-    let parities = if plan.terms.legs == Legs::Pairs { 1 } else { plan.parities };
     let clipping = Clipping::of(plan, Name::Pairs, window);
-    let lost: Vec<f64> = (0..parities as usize)
-        .map(|parity| clipping.factor(parity * n_pairs..(parity + 1) * n_pairs))
+    let kinds: Vec<(usize, f64)> = (0..plan.moves.kinds.n())
+        .filter(|&kind| plan.moves.kinds.is_leg(kind))
+        .map(|kind| kind as usize)
+        .map(|kind| (kind, clipping.factor(kind * n_pairs..(kind + 1) * n_pairs)))
         .collect();
-    let (pairs, moves) = (known.of(Name::Pairs), known.of(Name::Moves));
+    let pairs = known.of(Name::Pairs);
+    let shares = Shares { moves: known.of(Name::Moves), stations, periods };
     let mut legs = Vec::new();
+    let mut by_period = vec![(0.0, 0.0); periods];
     for pair in 0..n_pairs {
-        let (from, to) = (pair / stations, pair % stations);
-        let mut by_period: Vec<(f64, f64)> = vec![(0.0, 0.0); periods];
-        for (parity, lost) in lost.iter().enumerate() {
-            let cell = parity * n_pairs + pair;
-            let factor = clipping.factor_near(cell, *lost);
+        by_period.fill((0.0, 0.0));
+        for &(kind, lost) in &kinds {
+            let cell = kind * n_pairs + pair;
+            let factor = clipping.factor_near(cell, lost);
             let doubt = (0.3 * (factor - 1.0) + UNMODELLED) * pairs.mean[cell];
-            let day =
-                (pairs.mean[cell] * factor, pairs.variance[cell] * factor * factor + doubt * doubt);
-            let row =
-                |period: usize| ((parity * stations + from) * periods + period) * stations + to;
-            let total: f64 = (0..periods).map(|period| moves.mean[row(period)]).sum();
-            let blur: f64 = (0..periods).map(|period| moves.variance[row(period)]).sum();
-            for (period, sum) in by_period.iter_mut().enumerate() {
-                let share = if total > 0.0 {
-                    moves.mean[row(period)] / total
-                } else {
-                    1.0 / periods as f64
-                };
-                // The share is in doubt as far as the moves are, the whole as far as the pairs are.
-                let scale = day.0 / total.max(1.0);
-                let own = moves.variance[row(period)] * (1.0 - share) + share * share * blur;
-                sum.0 += day.0 * share;
-                let apart = UNMODELLED * day.0 * share;
-                sum.1 += day.1 * share * share + own * scale * scale + apart * apart;
-            }
+            let variance = pairs.variance[cell] * factor * factor + doubt * doubt;
+            shares.divide(kind, pair, (pairs.mean[cell] * factor, variance), &mut by_period);
         }
-        for (period, (mean, variance)) in
-            by_period.into_iter().enumerate().filter(|(_, (mean, _))| *mean >= 0.5)
-        {
-            legs.push(LegCount {
-                origin: StationIx(from as u32),
-                dest: StationIx(to as u32),
-                period: first_slot(shape, period, periods),
-                trips: interval(mean, variance),
-            });
+        for (period, &(mean, variance)) in by_period.iter().enumerate() {
+            let trips = median(mean, variance);
+            if trips.value > 0 {
+                legs.push(LegCount {
+                    origin: StationIx((pair / stations) as u32),
+                    dest: StationIx((pair % stations) as u32),
+                    period: first_slot(shape, period, periods),
+                    trips,
+                });
+            }
         }
     }
     legs
+}
+
+/// How the legs of a pair are divided among periods.
+struct Shares<'a> {
+    moves: &'a Belief,
+    stations: usize,
+    periods: usize,
+}
+
+impl Shares<'_> {
+    /// Adds a pair's legs of one kind, mean and variance, to its periods.
+    fn divide(&self, kind: usize, pair: usize, day: (f64, f64), by_period: &mut [(f64, f64)]) {
+        let Self { moves, stations, periods } = *self;
+        if periods == 1 {
+            by_period[0].0 += day.0;
+            by_period[0].1 += day.1;
+            return;
+        }
+        let (from, to) = (pair / stations, pair % stations);
+        let row = |period: usize| ((kind * stations + from) * periods + period) * stations + to;
+        let total: f64 = (0..periods).map(|period| moves.mean[row(period)]).sum();
+        let blur: f64 = (0..periods).map(|period| moves.variance[row(period)]).sum();
+        let scale = day.0 / total.max(1.0);
+        for (period, sum) in by_period.iter_mut().enumerate() {
+            let known = total > 0.0;
+            let share = if known { moves.mean[row(period)] / total } else { 1.0 / periods as f64 };
+            // The share is in doubt as far as the moves are, the whole as far as the pairs are.
+            let own = moves.variance[row(period)] * (1.0 - share) + share * share * blur;
+            let apart = UNMODELLED * day.0 * share;
+            sum.0 += day.0 * share;
+            sum.1 += day.1 * share * share + own * scale * scale + apart * apart;
+        }
+    }
 }
 
 /// The first slot of a period of the day.

@@ -15,6 +15,7 @@ mod estimate;
 mod goal;
 mod intervals;
 mod keys;
+mod kinds;
 mod lookahead;
 mod measure;
 mod mutants;

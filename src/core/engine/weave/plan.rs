@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 
 use num_rational::Ratio;
 
+use super::kinds::StepKinds;
 use super::shape::Shape;
 use super::tables::{
     Cards, Days, Ends, First, Hours, Lengths, Loops, Moves, Name, Occupancy, Pairs, Places,
@@ -18,7 +19,7 @@ use crate::model::MicroEpsilon;
 const N: usize = Name::ALL.len();
 
 /// Millionths of the release's ε that count the cards, before anything else is known.
-pub(super) const FIRST_SHARE: u32 = 10_000;
+pub(super) const FIRST_SHARE: u32 = 20_000;
 /// Millionths in a whole.
 pub(super) const WHOLE: u32 = 1_000_000;
 /// No table that is asked cell by cell has more cells.
@@ -33,6 +34,8 @@ pub(crate) struct Terms {
     pub(crate) epsilon: MicroEpsilon,
     pub(crate) favour: Favour,
     pub(crate) legs: Legs,
+    /// Slots that a leg takes at most, as far as that shuts any out.
+    pub(crate) longest: Option<u32>,
 }
 
 /// The split of ε, in millionths, by table.
@@ -46,10 +49,18 @@ impl Split {
         let weight = u128::from(cards) * u128::from(terms.epsilon.micro()) / u128::from(WHOLE);
         let evidence = u64::try_from(weight).unwrap_or(u64::MAX).max(1);
         let lift = lift(evidence);
+        let dense = density(terms.shape, evidence);
         let weights = Name::ALL.map(|name| {
             let base = u64::from(base_weight(name, terms.favour));
-            let lifted = if is_coarse(name) { base * lift / 1_000 } else { base };
-            if is_worth_asking(name, terms, evidence) { lifted } else { 0 }
+            let weight = match name {
+                // Without slots, stations are a short list.
+                Name::Occupancy if terms.shape.slots == 1 => base / 8,
+                Name::Occupancy => base * dense / 1_000,
+                Name::Places | Name::Hours => base * lift / 1_000 + 3 * (1_000 - dense),
+                _ if is_coarse(name) => base * lift / 1_000,
+                _ => base,
+            };
+            if is_worth_asking(name, terms, evidence) { weight } else { 0 }
         });
         let total: u64 = weights.iter().sum();
         let rest = u64::from(WHOLE - FIRST_SHARE);
@@ -70,6 +81,18 @@ fn lift(evidence: u64) -> u64 {
     let fits =
         |lift: &u64| u128::from(*lift).pow(3) * u128::from(evidence) <= 400_000 * 1_000_000_000;
     (10..=60).rev().map(|tenth| tenth * 100).find(fits).unwrap_or(1_000)
+}
+
+/// How well cards fill the cells of stations by slots, in thousandths of two cards × ε a cell. Where they do not, totals
+/// by station and by slot are all that can be said, and get the share.
+fn density(shape: Shape, evidence: u64) -> u64 {
+    let has_margins = shape.slots > 1 && shape.stations > 1;
+    let filled = evidence.saturating_mul(1_000) / (2 * shape.n_doublets());
+    match has_margins {
+        false => 1_000,
+        true if filled < 250 => 0,
+        true => filled.min(1_000),
+    }
 }
 
 fn is_coarse(name: Name) -> bool {
@@ -111,15 +134,19 @@ fn is_worth_asking(name: Name, terms: &Terms, evidence: u64) -> bool {
     match name {
         Name::Cards => false,
         Name::Lengths => steps,
-        Name::Occupancy => true,
+        Name::Occupancy => density(shape, evidence) > 0,
         Name::First => evidence >= 1_000,
-        Name::Starts | Name::Ends => timed && steps,
+        Name::Starts => timed && steps,
+        Name::Ends => timed && steps && evidence >= 1_000,
         Name::Times => timed && steps,
         Name::Days => steps && shape.n_days() > 1,
         Name::Relations => steps && shape.stations > 1,
-        Name::Places => timed && shape.stations > 1 && evidence <= 100_000,
-        Name::Hours => timed && shape.stations > 1 && evidence <= 100_000,
-        Name::Pairs | Name::Moves => moving && evidence >= 1_000,
+        Name::Places | Name::Hours => {
+            let is_thin = evidence <= 100_000 || density(shape, evidence) < 1_000;
+            timed && shape.stations > 1 && is_thin
+        }
+        Name::Pairs => moving && evidence >= 1_000,
+        Name::Moves => timed && moving && evidence >= 1_000,
         Name::Stays => timed && steps && evidence >= 5_000,
         Name::Loops => moving && shape.longest > 2 && evidence >= 5_000,
     }
@@ -159,9 +186,9 @@ impl Plan {
         let taps: u64 = (1..).zip(&lengths).map(|(n, cards)| n * cards).sum();
         // The mean number of taps of a card, in thousandths.
         let mean = (taps * 1_000 / total).max(1_000);
-        let between =
-            if terms.legs == Legs::Pairs || comes_in_pairs(&lengths) { UNIT / 4 } else { UNIT };
-        let parities = if between < UNIT { 2 } else { 1 };
+        let in_pairs = terms.legs == Legs::Pairs || comes_in_pairs(&lengths);
+        let parities = if in_pairs { 2 } else { 1 };
+        let kinds = StepKinds::new(terms.legs, parities, terms.longest);
         let steps = known.cards.saturating_mul(mean) / 1_000;
         let pairs = u64::from(shape.stations) * u64::from(shape.stations);
         let room = (MOST_CELLS / (2 * pairs)).max(1);
@@ -179,8 +206,8 @@ impl Plan {
             days: Days::new(shape, parities),
             relations: Relations::new(shape, parities),
             stays: Stays::new(shape, parities, shape.divisor(stay_room.min(24))),
-            pairs: Pairs::new(shape, parities, between),
-            moves: Moves::new(shape, parities, periods, between),
+            pairs: Pairs::new(shape, kinds),
+            moves: Moves::new(shape, kinds, periods),
             loops: Loops::new(shape, loop_parts),
         }
     }
@@ -290,8 +317,8 @@ fn occupancy_clip(
     mean: u64,
     cards: u64,
 ) -> NonZeroU32 {
-    let paid = u128::from(terms.epsilon.micro()) * u128::from(split.of(Name::Occupancy))
-        / u128::from(WHOLE);
+    let share = split.of(Name::Occupancy).max(split.of(Name::Places));
+    let paid = u128::from(terms.epsilon.micro()) * u128::from(share) / u128::from(WHOLE);
     let cell = u128::from(cards / 1_000).max(
         2 * u128::from(cards) * u128::from(mean) / 1_000 / u128::from(terms.shape.n_doublets()),
     );

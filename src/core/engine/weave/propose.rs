@@ -60,11 +60,11 @@ pub(super) struct Proposals<'a> {
     stations: Rows,
     /// By station: slots.
     slots: Rows,
-    /// By parity, origin and period: destinations missing.
+    /// By kind of step, origin and period: destinations missing.
     moves: Rows,
-    /// By parity and origin: destinations missing.
+    /// By kind of step and origin: destinations missing.
     pairs: Rows,
-    /// By parity, origin and period: destinations, missing or not.
+    /// By kind of step, origin and period: destinations, missing or not.
     usual: Rows,
     loops: Vec<Missing>,
 }
@@ -86,7 +86,11 @@ impl<'a> Proposals<'a> {
             let n = plan.table(name).n_cells() as usize;
             (offset..offset + n).map(missing).collect()
         };
-        let occupancy = of_table(Name::Occupancy);
+        // Where cells were not asked, nothing is known to be missing: any cell as often as it is believed.
+        let occupancy = match plan.asks(Name::Occupancy) {
+            true => of_table(Name::Occupancy),
+            false => known.of(Name::Occupancy).mean.clone(),
+        };
         let by_slot: Vec<f64> =
             (0..slots).flat_map(|slot| occupancy[slot..].iter().step_by(slots).copied()).collect();
         let some = |missing: f64| (missing - 0.3).max(0.0);
@@ -142,13 +146,13 @@ impl<'a> Proposals<'a> {
             Kind::Station => self.stations.get(walk.slot[at] as usize).throw(rng),
             _ if first == 0 => self.stations.get(walk.slot[at] as usize).throw(rng),
             Kind::Pair => {
-                let parity = (first as u32 - 1) % self.plan.parities;
-                let row = parity * self.plan.shape().stations + walk.station[first - 1];
+                let kind = self.kind_before(walk, first);
+                let row = kind * self.plan.shape().stations + walk.station[first - 1];
                 self.pairs.get(row as usize).throw(rng)
             }
             _ => {
-                let parity = (first as u32 - 1) % self.plan.parities;
-                let row = self.plan.moves.row(parity, walk.station[first - 1], walk.slot[first - 1])
+                let kind = self.kind_before(walk, first);
+                let row = self.plan.moves.row(kind, walk.station[first - 1], walk.slot[first - 1])
                     as usize;
                 self.moves.get(row).throw(rng).or_else(|| self.usual.get(row).throw(rng))
             }
@@ -158,6 +162,11 @@ impl<'a> Proposals<'a> {
             *code = self.code(there, slot);
         }
         true
+    }
+
+    /// The kind of the step that leads to a tap.
+    fn kind_before(&self, walk: &Walk, tap: usize) -> u32 {
+        self.plan.moves.kinds.of(tap - 1, walk.slot[tap - 1], walk.slot[tap])
     }
 
     /// Another station wherever one occurs.
@@ -273,7 +282,10 @@ impl<'a> Proposals<'a> {
             0 => Some(new.from),
             _ => self
                 .usual
-                .get(self.plan.moves.row(at as u32 % self.plan.parities, new.to, new.on) as usize)
+                .get({
+                    let kind = self.plan.moves.kinds.of(at + 2, new.on, new.on + after);
+                    self.plan.moves.row(kind, new.to, new.on) as usize
+                })
                 .throw(rng),
         };
         let Some(next) = next.filter(|&next| next != new.to && (new.kind == 0 || next != new.from))

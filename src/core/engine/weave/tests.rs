@@ -58,7 +58,13 @@ pub(super) fn city(n_cards: u32, stations: u32, slots: u32, seed: u64) -> Vec<Ve
 
 pub(super) fn terms(stations: u32, slots: u32, day: u32, micro: u64) -> Terms {
     let shape = Shape::new(stations, slots, day, 12);
-    Terms { shape, epsilon: MicroEpsilon::new(micro), favour: Favour::Balanced, legs: Legs::Next }
+    Terms {
+        shape,
+        epsilon: MicroEpsilon::new(micro),
+        favour: Favour::Balanced,
+        legs: Legs::Next,
+        longest: None,
+    }
 }
 
 fn plan(terms: Terms, n_cards: u64, lengths: &[i64]) -> Plan {

@@ -14,7 +14,7 @@ pub(super) fn pairs(answers: &Answers, known: &Estimates) -> Belief {
     let stations = answers.plan.shape().stations as usize;
     let present = by_station(&known.of(Name::Occupancy).mean, answers.plan.shape());
     let mut belief = Belief::default();
-    for (parity, cells) in (0..).zip(cells.chunks(stations * stations)) {
+    for (kind, cells) in (0..).zip(cells.chunks(stations * stations)) {
         let total = cells.iter().sum::<f64>().max(blur.over(stations).deviation());
         let share: f64 = total / present.iter().sum::<f64>();
         let expected: Vec<f64> = present.iter().map(|cards| cards * share + 1e-5).collect();
@@ -30,11 +30,12 @@ pub(super) fn pairs(answers: &Answers, known: &Estimates) -> Belief {
         let is_round = |cell: &usize| cell / stations == cell % stations;
         let chance: f64 = (0..cells.len()).filter(is_round).map(product).sum();
         let seen: f64 = (0..cells.len()).filter(is_round).map(|cell| cells[cell]).sum();
-        let rarity = if parity == 0 { (seen / chance.max(1e-9)).clamp(1e-3, 20.0) } else { 0.0 };
+        let rarity = if kind == 0 { (seen / chance.max(1e-9)).clamp(1e-3, 20.0) } else { 0.0 };
         let prior = |cell: usize| product(cell) * if is_round(&cell) { rarity } else { 1.0 };
         let prior: Vec<f64> = (0..cells.len()).map(prior).collect();
         let mut own = posterior(cells, &prior, blur);
         own.scale_to(total);
+        own.fit_margins(&from.mean, &to.mean);
         belief.mean.extend(own.mean);
         belief.variance.extend(own.variance);
     }
@@ -70,7 +71,9 @@ impl Sizes {
 
 /// From where, when, to where: toward departures × arrivals of each period, fitted to the pairs of the whole day.
 pub(super) fn moves(answers: &Answers, known: &Estimates) -> Belief {
-    let Some((cells, blur)) = noisy(answers, Name::Moves) else { return Belief::default() };
+    let Some((cells, blur)) = noisy(answers, Name::Moves) else {
+        return without_stays(known.of(Name::Pairs), answers.plan.shape().stations as usize);
+    };
     let (shape, clock) = (answers.plan.shape(), answers.plan.moves.clock);
     let sizes = Sizes { stations: shape.stations as usize, periods: clock.parts as usize };
     let mut present = vec![0.0; sizes.stations * sizes.periods];
@@ -80,10 +83,9 @@ pub(super) fn moves(answers: &Answers, known: &Estimates) -> Belief {
     }
     let n_pairs = sizes.stations * sizes.stations;
     let mut belief = Belief::default();
-    for (parity, cells) in (0..).zip(cells.chunks(n_pairs * sizes.periods)) {
-        let weight = f64::from(answers.plan.moves.weight(parity as u32)) / f64::from(UNIT);
-        let pairs = &known.of(Name::Pairs).mean[parity * n_pairs..(parity + 1) * n_pairs];
-        let by_period = departures(answers, known, parity, weight);
+    for (kind, cells) in (0..).zip(cells.chunks(n_pairs * sizes.periods)) {
+        let pairs = &known.of(Name::Pairs).mean[kind * n_pairs..(kind + 1) * n_pairs];
+        let by_period = departures(answers, known, kind as u32);
         let prior = prior_of_moves(cells, sizes, pairs, &present, &by_period, blur);
         let mut own = posterior(cells, &prior, blur);
         own.scale_to(prior.iter().sum());
@@ -93,18 +95,37 @@ pub(super) fn moves(answers: &Answers, known: &Estimates) -> Belief {
     belief
 }
 
-/// How many moves begin in each period, as the times have it.
-fn departures(answers: &Answers, known: &Estimates, parity: usize, weight: f64) -> Vec<f64> {
-    let (times, moves) =
-        (answers.plan.times.clock.parts as usize, answers.plan.moves.clock.parts as usize);
+/// Where periods are not asked: pairs of the whole window, stays left out.
+fn without_stays(pairs: &Belief, stations: usize) -> Belief {
+    let mut moves = pairs.clone();
+    for (cell, mean) in moves.mean.iter_mut().enumerate() {
+        if cell / stations % stations == cell % stations {
+            *mean = 0.0;
+        }
+    }
+    moves
+}
+
+/// How many moves of a kind begin in each period, as the times have it.
+fn departures(answers: &Answers, known: &Estimates, kind: u32) -> Vec<f64> {
+    let plan = &answers.plan;
+    let (times, moves) = (plan.times.clock.parts as usize, plan.moves.clock.parts as usize);
+    let kinds = plan.moves.kinds;
+    let weight = f64::from(kinds.weight(kind)) / f64::from(UNIT);
+    let width = plan.shape().day as usize / times;
     let mut sums = vec![1e-6; moves];
     let cells = &known.of(Name::Times).mean;
     for (row, values) in cells.chunks(times).enumerate() {
-        let kind = row / (2 * times);
-        let moves_away = !kind.is_multiple_of(GROUPS as usize) && kind / GROUPS as usize == parity;
-        if moves_away {
-            sums[row % times * moves / times] += values.iter().sum::<f64>() * weight;
+        let (block, later, from) = (row / (2 * times), row / times % 2, row % times);
+        if block.is_multiple_of(GROUPS as usize) {
+            continue;
         }
+        let is_of_kind = |to: usize| {
+            let lag = (to + later * times).saturating_sub(from) * width;
+            kinds.of(block / GROUPS as usize, 0, u32::try_from(lag).unwrap_or(u32::MAX)) == kind
+        };
+        let own: f64 = (0..times).filter(|&to| is_of_kind(to)).map(|to| values[to]).sum();
+        sums[from * moves / times] += own * weight;
     }
     sums
 }

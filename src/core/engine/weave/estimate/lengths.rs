@@ -1,8 +1,19 @@
 //! Cards by number of taps: each cell drawn toward its neighbours of the same parity as far as noise goes.
 
-use super::{Belief, noisy};
+use super::{Belief, blur, noisy};
 use crate::engine::weave::measure::Answers;
 use crate::engine::weave::tables::Name;
+
+/// How many cards there are: by their own answer and by the sum of the lengths, each as far as its noise lets it.
+pub(super) fn n_cards(answers: &Answers) -> f64 {
+    let own = answers.n_cards() as f64;
+    let Some((lengths, by_length)) = noisy(answers, Name::Lengths) else { return own };
+    let weight = 1.0 / blur(answers, Name::Cards).variance();
+    let other = 1.0 / by_length.over(lengths.len()).variance();
+    let sum: f64 = lengths.iter().sum();
+    let both = (own * weight + sum * other) / (weight + other);
+    both.clamp(1.0, f64::from(1 << 26)).round()
+}
 
 /// Lengths that add up to all cards.
 pub(super) fn lengths(answers: &Answers, n_cards: f64) -> Belief {
@@ -23,7 +34,10 @@ pub(super) fn lengths(answers: &Answers, n_cards: f64) -> Belief {
         let sure = noisy[at] > 3.5 * variance.sqrt() || at < 4 && noisy[at] > 2.0 * variance.sqrt();
         let mean = if sure { noisy[at] } else { prior + (noisy[at] - prior) * trust };
         belief.mean.push(mean.max(0.0));
-        belief.variance.push(if sure { variance } else { variance * trust.max(0.3) });
+        // What was drawn toward its neighbours may yet be what the answer said.
+        let drawn = ((noisy[at] - prior) * (noisy[at] - prior) / 2.0).max(0.3 * variance);
+        let unsure = variance * trust + (1.0 - trust) * drawn.min(4.0 * variance);
+        belief.variance.push(if sure { variance } else { unsure });
     }
     if belief.mean.iter().sum::<f64>() <= 0.0 {
         belief.mean[0] = 1.0;

@@ -86,14 +86,15 @@ pub(in crate::engine::weave) fn loops(
 /// Cells with a smaller prior are left alone.
 const LEAST: f64 = 1e-4;
 
-/// Moves of both parities by pair and part of the day in which they begin.
+/// Moves of all kinds by pair and part of the day in which they begin.
 fn beginnings(answers: &Answers, known: &Estimates, parts: usize) -> Vec<f64> {
     let stations = answers.plan.shape().stations as usize;
     let periods = answers.plan.moves.clock.parts as usize;
     let mut begins = vec![0.0; stations * stations * parts];
-    let half = answers.plan.moves.n_cells() as usize / answers.plan.parities as usize;
+    let kinds = answers.plan.moves.kinds;
+    let half = answers.plan.moves.n_cells() as usize / kinds.n() as usize;
     for (cell, cards) in known.of(Name::Moves).mean.iter().enumerate() {
-        let weight = f64::from(answers.plan.moves.weight((cell / half) as u32)) / f64::from(UNIT);
+        let weight = f64::from(kinds.weight((cell / half) as u32)) / f64::from(UNIT);
         let (to, row) = (cell % stations, cell % half / stations);
         let (from, period) = (row / periods, row % periods);
         let (first, last) = (period * parts / periods, ((period + 1) * parts).div_ceil(periods));

@@ -32,13 +32,16 @@ pub(super) struct Estimates {
 impl Estimates {
     /// Believes what the answers say.
     pub(super) fn new(answers: &Answers) -> Self {
-        let n_cards = answers.n_cards() as f64;
+        let n_cards = lengths::n_cards(answers);
         let lengths = lengths::lengths(answers, n_cards);
         let beliefs = Name::ALL.map(|_| Belief::default()).into();
         let mut all = Self { n_cards, lengths, beliefs };
         all.put(Name::Starts, steps::ends(answers, Name::Starts, &all.lengths.mean));
         all.put(Name::Ends, steps::ends(answers, Name::Ends, &all.lengths.mean));
-        all.put(Name::Occupancy, occupancy::occupancy(answers, &all.lengths.mean));
+        let occupied = occupancy::occupancy(answers, &all.lengths.mean);
+        all.put(Name::Places, occupied.places);
+        all.put(Name::Hours, occupied.hours);
+        all.put(Name::Occupancy, occupied.cells);
         let occupancy = &all.of(Name::Occupancy).mean;
         all.put(Name::First, occupancy::first(answers, occupancy, n_cards));
         all.put(Name::Relations, steps::relations(answers));

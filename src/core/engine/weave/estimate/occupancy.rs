@@ -21,13 +21,23 @@ pub(super) fn by_slot(cells: &[f64], shape: Shape) -> Vec<f64> {
     sums
 }
 
+/// Cards per station, per slot, and per station and slot.
+pub(super) struct Occupied {
+    pub(super) places: Belief,
+    pub(super) hours: Belief,
+    pub(super) cells: Belief,
+}
+
 /// Who was where when.
-pub(super) fn occupancy(answers: &Answers, lengths: &[f64]) -> Belief {
+pub(super) fn occupancy(answers: &Answers, lengths: &[f64]) -> Occupied {
     let shape = answers.plan.shape();
-    let (cells, blur) = noisy(answers, Name::Occupancy).expect("occupancy is always asked");
     let (stations, slots) = (shape.stations as usize, shape.slots as usize);
-    let rows = margin(by_station(&cells, shape), blur.over(slots), noisy(answers, Name::Places));
-    let columns = margin(by_slot(&cells, shape), blur.over(stations), noisy(answers, Name::Hours));
+    let asked = noisy(answers, Name::Occupancy);
+    let sums = |of: fn(&[f64], Shape) -> Vec<f64>, n: usize| {
+        asked.as_ref().map(|(cells, blur)| (of(cells, shape), blur.over(n)))
+    };
+    let rows = margin(sums(by_station, slots), noisy(answers, Name::Places), stations);
+    let columns = margin(sums(by_slot, stations), noisy(answers, Name::Hours), slots);
     let clip = f64::from(answers.plan.clip(Name::Occupancy).get());
     let by_length =
         (1..).zip(lengths).map(|(n, cards)| cards * (f64::from(n) * 0.93).clamp(1.0, clip));
@@ -35,26 +45,49 @@ pub(super) fn occupancy(answers: &Answers, lengths: &[f64]) -> Belief {
     let measured: f64 = columns.0.iter().sum();
     let off = measured - expected;
     let total = (expected + kept(off * off, columns.1 * slots as f64) * off).max(0.3 * expected);
+    let believed = |margin: &(Vec<f64>, f64)| {
+        let mean: Vec<f64> =
+            shrunk(&margin.0, margin.1, total).iter().map(|share| share * total).collect();
+        Belief { variance: vec![margin.1; mean.len()], mean }
+    };
+    let (places, hours) = (believed(&rows), believed(&columns));
     let rows = shrunk(&rows.0, rows.1, total);
     let columns = shrunk(&columns.0, columns.1, total);
-    let mut prior: Vec<f64> = Vec::with_capacity(cells.len());
+    let mut prior: Vec<f64> = Vec::with_capacity(stations * slots);
     for row in &rows {
         prior.extend(columns.iter().map(|column| (row * column * total).max(1e-5)));
     }
+    let Some((cells, blur)) = asked else {
+        // Nothing but totals was asked: how far cells are from the product is anybody's guess.
+        let variance = prior.iter().map(|mean| UNKNOWN * mean * mean + mean).collect();
+        return Occupied { places, hours, cells: Belief { mean: prior, variance } };
+    };
     if shape.n_days() > 1 {
         by_time_of_day(&cells, &mut prior, shape, blur);
     }
-    let mut belief = posterior(&cells, &prior, blur);
-    belief.scale_to(total);
-    belief
+    let mut cells = posterior(&cells, &prior, blur);
+    cells.scale_to(total);
+    cells.fit_margins(&places.mean, &hours.mean);
+    Occupied { places, hours, cells }
 }
 
-/// A margin from the cells and, if it was asked by itself, from that answer: by their variances.
-fn margin(sums: Vec<f64>, blur: Blur, asked: Option<(Vec<f64>, Blur)>) -> (Vec<f64>, f64) {
-    let Some((own, own_blur)) = asked else { return (sums, blur.variance()) };
-    let (fine, coarse) = (1.0 / blur.variance(), 1.0 / own_blur.variance());
-    let both = |(sum, own): (&f64, &f64)| (sum * fine + own * coarse) / (fine + coarse);
-    (sums.iter().zip(&own).map(both).collect(), 1.0 / (fine + coarse))
+/// The squared relative deviation of a cell from the product of its margins, where nothing was measured.
+const UNKNOWN: f64 = 0.6;
+
+/// A margin of `n` sums from the cells and from its own answer, whichever were asked: by their variances.
+fn margin(
+    sums: Option<(Vec<f64>, Blur)>,
+    asked: Option<(Vec<f64>, Blur)>,
+    n: usize,
+) -> (Vec<f64>, f64) {
+    let (mut weighted, mut weight) = (vec![0.0; n], 0.0);
+    for (values, blur) in [sums, asked].into_iter().flatten() {
+        let own = 1.0 / blur.variance();
+        weighted.iter_mut().zip(values).for_each(|(sum, value)| *sum += value * own);
+        weight += own;
+    }
+    let weight = f64::max(weight, 1e-12);
+    (weighted.iter().map(|sum| sum / weight).collect(), 1.0 / weight)
 }
 
 /// Shares of a total, drawn toward their mean as far as noise goes.

@@ -31,6 +31,31 @@ impl Belief {
     }
 }
 
+impl Belief {
+    /// Makes the rows and columns of a square table add up to these, as far as both can be had.
+    pub(in crate::engine::weave) fn fit_margins(&mut self, rows: &[f64], columns: &[f64]) {
+        const ROUNDS: usize = 4;
+        let width = columns.len();
+        for _ in 0..ROUNDS {
+            let mut sums = vec![0.0; width];
+            for (row, wanted) in self.mean.chunks_mut(width).zip(rows) {
+                let now: f64 = row.iter().sum();
+                let factor = if now > 0.0 { wanted / now } else { 1.0 };
+                row.iter_mut().for_each(|cell| *cell *= factor);
+                sums.iter_mut().zip(row.iter()).for_each(|(sum, cell)| *sum += cell);
+            }
+            let factors: Vec<f64> = sums
+                .iter()
+                .zip(columns)
+                .map(|(now, wanted)| if *now > 0.0 { wanted / now } else { 1.0 })
+                .collect();
+            for row in self.mean.chunks_mut(width) {
+                row.iter_mut().zip(&factors).for_each(|(cell, factor)| *cell *= factor);
+            }
+        }
+    }
+}
+
 /// Cells of like prior mean, as they are fitted together.
 struct Group<'a> {
     /// Noisy values of those that are known.
