@@ -5,7 +5,7 @@
 //! `-- --presets` does the same for the cities of `generate` (`--cards 50000` smaller), `-- --data DIR` for real sets.
 //! `-- --coverage 200` counts how often the 95 % intervals hold the truth, over so many releases of each preset and city.
 //! `-- --speed` prints times, ratios to a sort of the same trajectories, and memory.
-//! `--favour od` and `--longest 12` change what is asked.
+//! `--favour od`, `--longest 12` (taps of a card) and `--longest-leg 3` (hours) change what is asked.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -78,6 +78,7 @@ impl Asked {
             legs: Legs::Next,
             favour: self.favour(),
             longest: self.number("--longest", 12) as u32,
+            longest_leg: self.text("--longest-leg").map(|_| self.number("--longest-leg", 0) as u32),
         }
     }
 

@@ -26,6 +26,8 @@ pub(crate) struct Case {
     pub(crate) legs: Legs,
     pub(crate) favour: Favour,
     pub(crate) longest: u32,
+    /// Hours that a leg takes at most.
+    pub(crate) longest_leg: Option<u32>,
     sealed: SealedWindow,
 }
 
@@ -44,13 +46,14 @@ pub(crate) struct Terms {
     pub(crate) legs: Legs,
     pub(crate) favour: Favour,
     pub(crate) longest: u32,
+    pub(crate) longest_leg: Option<u32>,
 }
 
 impl Case {
     pub(crate) fn new(terms: Terms, cards: &[Taps]) -> Self {
-        let Terms { name, stations, days, timed, legs, favour, longest } = terms;
+        let Terms { name, stations, days, timed, legs, favour, longest, longest_leg } = terms;
         let sealed = seal(&window_of(days), cards, longest);
-        Self { name, stations, timed, legs, favour, longest, sealed }
+        Self { name, stations, timed, legs, favour, longest, longest_leg, sealed }
     }
 
     fn slots(&self) -> u32 {
@@ -64,7 +67,7 @@ impl Case {
         let code = |&(offset, station): &(u32, u32)| station * slots + slot(offset);
         let trip = |taps: &Taps| taps.iter().take(self.longest as usize).map(code).collect();
         let step = if self.legs == Legs::Pairs { 2 } else { 1 };
-        self.cards(LegRule { step, longest: None }, cards.iter().map(trip).collect())
+        self.cards(LegRule { step, longest: self.longest_leg }, cards.iter().map(trip).collect())
     }
 
     fn cards(&self, legs: LegRule, trips: Vec<Vec<u32>>) -> Cards {
@@ -90,7 +93,7 @@ impl Case {
             epsilon: MicroEpsilon::parse(epsilon).unwrap(),
             favour: self.favour,
             legs: self.legs,
-            longest_secs: None,
+            longest_secs: self.longest_leg.and_then(|hours| NonZeroU32::new(hours * HOUR)),
             input: if self.timed { PathKind::Timed } else { PathKind::Untimed },
             max_length: NonZeroU32::new(self.longest).unwrap(),
             stations: Arc::new(Stations::from_csv(format!("id\n{ids}").as_bytes()).unwrap()),

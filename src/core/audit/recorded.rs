@@ -299,7 +299,7 @@ impl TableNoise for Take<'_> {
     /// The claim holds for every answer, so answers need not be likely: most windows are answered as if they had
     /// many more cards, because an engine asks its finer questions only then.
     fn table(&self, number: u32, class: TableClass, counts: &mut [i64], _: NonZeroUsize) {
-        const SCALES: [i128; 4] = [0, 12, 60, 60];
+        const SCALES: [i128; 4] = [0, 24, 120, 120];
         let more = SCALES[(self.recorder.seed % 4) as usize] * i128::from(class.scale.num())
             / i128::from(class.scale.den())
             / counts.len().max(1) as i128;

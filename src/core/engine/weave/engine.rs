@@ -18,7 +18,7 @@ use crate::seal::SealedWindow;
 use crate::secret::NoiseKey;
 
 /// Changes whenever the same input could give other output. Part of the configuration digest.
-pub const REVISION: u32 = 1;
+pub const REVISION: u32 = 2;
 
 /// Below this, noise alone would make up millions of cards.
 const LEAST_EPSILON: MicroEpsilon = MicroEpsilon::new(1_000);

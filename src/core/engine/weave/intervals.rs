@@ -36,11 +36,15 @@ fn interval(mean: f64, variance: f64) -> Interval {
     Interval { value, low: low.min(value), high: high.max(value) }
 }
 
-/// A median with its interval: of all values it has the smallest expected distance from the truth, so a table of medians
-/// is never farther off, in expectation, than an empty one. Rare cells are 0, and sums are a little low.
-fn median(mean: f64, variance: f64) -> Interval {
-    let value = (quantile(mean, variance, 0.0) + 0.5) as u64;
-    Interval { value, ..interval(mean, variance) }
+/// The same where a value below the noise is told as nothing: as far to both sides.
+fn even_interval(value: f64, variance: f64) -> Interval {
+    let half = HALF_WIDTH * (variance + 0.25).sqrt();
+    let whole = |number: f64| number.max(0.0) as u64;
+    Interval {
+        value: whole(value + 0.5),
+        low: whole((value - half).floor()),
+        high: whole((value + half).ceil()),
+    }
 }
 
 /// Where a count with this mean and variance lies that is never negative: a gamma distribution's quantile, so many
@@ -52,24 +56,52 @@ fn quantile(mean: f64, variance: f64, deviations: f64) -> f64 {
     mean * root.max(0.0) * root.max(0.0) * root.max(0.0)
 }
 
-/// How many cards are in each doublet, counted fully and as clipped.
+/// How many cards are in each doublet: as measured, with what clipping took put back.
 fn stations(answers: &Answers, known: &Estimates, window: &Synthetic) -> Vec<StationCount> {
     let plan = &answers.plan;
     let shape = plan.shape();
     let clipping = Clipping::of(plan, Name::Occupancy, window);
     let all = clipping.factor(0..clipping.full.len());
     let belief = known.of(Name::Occupancy);
+    let factors: Vec<f64> =
+        (0..belief.mean.len()).map(|cell| clipping.factor_near(cell, all)).collect();
+    let by_slot = slot_corrections(plan, belief, &factors, &clipping);
     (0..)
         .zip(belief.mean.iter().zip(&belief.variance))
         .map(|(code, (mean, variance))| {
-            let cell = code as usize;
-            let factor = clipping.factor_near(cell, all);
+            let factor = factors[code as usize];
+            let slot = code % shape.slots;
             // Half of what clipping took is in doubt, and so is a part of what the window has to say about it.
-            let doubt = 0.3 * (factor - 1.0) * mean;
-            let taps = interval(mean * factor, variance * factor * factor + doubt * doubt);
-            StationCount { station: StationIx(code / shape.slots), slot: code % shape.slots, taps }
+            let doubt = (0.5 * (factor - 1.0) + 0.01) * mean;
+            let fitted = by_slot[slot as usize];
+            let variance = (variance * factor * factor + doubt * doubt) * fitted * fitted;
+            let taps = interval(mean * factor * fitted, variance);
+            StationCount { station: StationIx(code / shape.slots), slot, taps }
         })
         .collect()
+}
+
+/// What to multiply the cells of a slot by. When cards tap first, last and next was asked too, and all of that is in the
+/// synthetic trips: on one day their sums by slot are as good as the table's own, so both are taken by half.
+fn slot_corrections(
+    plan: &Plan,
+    belief: &Belief,
+    factors: &[f64],
+    clipping: &Clipping,
+) -> Vec<f64> {
+    let slots = plan.shape().slots as usize;
+    if slots == 1 || plan.shape().n_days() > 1 || !plan.asks(Name::First) {
+        return vec![1.0; slots];
+    }
+    let (mut own, mut woven) = (vec![0.0; slots], vec![0.0; slots]);
+    for (cell, (mean, factor)) in belief.mean.iter().zip(factors).enumerate() {
+        own[cell % slots] += mean * factor;
+        woven[cell % slots] += clipping.full[cell];
+    }
+    let half = |(own, woven): (&f64, &f64)| {
+        if *own > 0.0 { (0.5 + 0.5 * woven / own).clamp(0.5, 2.0) } else { 1.0 }
+    };
+    own.iter().zip(&woven).map(half).collect()
 }
 
 /// What a synthetic window has in the cells of a table.
@@ -128,26 +160,30 @@ fn od(answers: &Answers, known: &Estimates, window: &Synthetic) -> Vec<LegCount>
         .map(|kind| (kind, clipping.factor(kind * n_pairs..(kind + 1) * n_pairs)))
         .collect();
     let pairs = known.of(Name::Pairs);
-    let shares = Shares { moves: known.of(Name::Moves), stations, periods };
+    let stays = stays_by_period(plan, known);
+    let shares = Shares { moves: known.of(Name::Moves), stays: &stays, stations, periods };
     let mut legs = Vec::new();
     let mut by_period = vec![(0.0, 0.0); periods];
     for pair in 0..n_pairs {
         by_period.fill((0.0, 0.0));
+        let mut noise = 0.0;
         for &(kind, lost) in &kinds {
             let cell = kind * n_pairs + pair;
             let factor = clipping.factor_near(cell, lost);
             let doubt = (0.3 * (factor - 1.0) + UNMODELLED) * pairs.mean[cell];
-            let variance = pairs.variance[cell] * factor * factor + doubt * doubt;
-            shares.divide(kind, pair, (pairs.mean[cell] * factor, variance), &mut by_period);
+            let measured = pairs.variance[cell] * factor * factor;
+            noise += measured;
+            let day = (pairs.mean[cell] * factor, measured + doubt * doubt);
+            shares.divide(kind, pair, day, &mut by_period);
         }
-        for (period, &(mean, variance)) in by_period.iter().enumerate() {
-            let trips = median(mean, variance);
-            if trips.value > 0 {
+        let values = whole_parts(&by_period, noise);
+        for (period, (&(mean, variance), value)) in by_period.iter().zip(values).enumerate() {
+            if value > 0 {
                 legs.push(LegCount {
                     origin: StationIx((pair / stations) as u32),
                     dest: StationIx((pair % stations) as u32),
                     period: first_slot(shape, period, periods),
-                    trips,
+                    trips: around(value, interval(mean, variance)),
                 });
             }
         }
@@ -155,9 +191,59 @@ fn od(answers: &Answers, known: &Estimates, window: &Synthetic) -> Vec<LegCount>
     legs
 }
 
+/// When stays at each station begin, as shares of the periods; where stays were not asked, when cards are there.
+fn stays_by_period(plan: &Plan, known: &Estimates) -> Vec<f64> {
+    let (shape, periods) = (plan.shape(), plan.moves.clock.parts as usize);
+    let stations = shape.stations as usize;
+    let mut shares = vec![1e-6; stations * periods];
+    if plan.asks(Name::Stays) {
+        let parts = plan.stays.clock.parts as usize;
+        for (row, times) in known.of(Name::Stays).mean.chunks(parts).enumerate() {
+            let (station, part) = (row / parts % stations, row % parts);
+            shares[station * periods + part * periods / parts] += times.iter().sum::<f64>();
+        }
+    } else {
+        for (code, cards) in (0..).zip(&known.of(Name::Occupancy).mean) {
+            let (station, slot): (u32, u32) = (code / shape.slots, code % shape.slots);
+            shares[station as usize * periods + plan.moves.clock.part(slot) as usize] += cards;
+        }
+    }
+    for own in shares.chunks_mut(periods) {
+        let total: f64 = own.iter().sum();
+        own.iter_mut().for_each(|share| *share /= total);
+    }
+    shares
+}
+
+/// The legs of a pair by period, in whole numbers that add up to the pair's median. Of all values a median has the smallest
+/// expected distance from the truth, so a table of medians is not farther off, in expectation, than an empty one: rare
+/// pairs are 0, and sums over pairs are a little low.
+fn whole_parts(by_period: &[(f64, f64)], noise: f64) -> Vec<u64> {
+    let day: f64 = by_period.iter().map(|part| part.0).sum();
+    let total = (quantile(day, noise, 0.0) + 0.5) as u64;
+    let exact: Vec<f64> =
+        by_period.iter().map(|part| part.0 * total as f64 / day.max(1e-9)).collect();
+    let mut whole: Vec<u64> = exact.iter().map(|part| *part as u64).collect();
+    let mut order: Vec<usize> = (0..whole.len()).collect();
+    let rest = |period: usize| exact[period] - exact[period].floor();
+    order.sort_by(|&a, &b| rest(b).total_cmp(&rest(a)).then(a.cmp(&b)));
+    let given: u64 = whole.iter().sum();
+    for &period in order.iter().take(total.saturating_sub(given) as usize) {
+        whole[period] += 1;
+    }
+    whole
+}
+
+/// The same interval around another value, which lies in it.
+fn around(value: u64, interval: Interval) -> Interval {
+    Interval { value, low: interval.low.min(value), high: interval.high.max(value) }
+}
+
 /// How the legs of a pair are divided among periods.
 struct Shares<'a> {
     moves: &'a Belief,
+    /// By station and period: the share of stays that begin then.
+    stays: &'a [f64],
     stations: usize,
     periods: usize,
 }
@@ -165,13 +251,23 @@ struct Shares<'a> {
 impl Shares<'_> {
     /// Adds a pair's legs of one kind, mean and variance, to its periods.
     fn divide(&self, kind: usize, pair: usize, day: (f64, f64), by_period: &mut [(f64, f64)]) {
-        let Self { moves, stations, periods } = *self;
+        let Self { moves, stays, stations, periods } = *self;
         if periods == 1 {
             by_period[0].0 += day.0;
             by_period[0].1 += day.1;
             return;
         }
         let (from, to) = (pair / stations, pair % stations);
+        if from == to {
+            // Moves have no stays; how those are divided is known from another table, and less well.
+            let shares = &stays[from * periods..(from + 1) * periods];
+            for (sum, share) in by_period.iter_mut().zip(shares) {
+                let apart = 0.3 * day.0 * share;
+                sum.0 += day.0 * share;
+                sum.1 += day.1 * share * share + apart * apart;
+            }
+            return;
+        }
         let row = |period: usize| ((kind * stations + from) * periods + period) * stations + to;
         let total: f64 = (0..periods).map(|period| moves.mean[row(period)]).sum();
         let blur: f64 = (0..periods).map(|period| moves.variance[row(period)]).sum();
@@ -198,6 +294,9 @@ fn lengths(known: &Estimates) -> Vec<LengthCount> {
     let belief = &known.lengths;
     (1..)
         .zip(belief.mean.iter().zip(&belief.variance))
-        .map(|(taps, (mean, variance))| LengthCount { taps, cards: interval(*mean, *variance) })
+        .map(|(taps, (mean, variance))| LengthCount {
+            taps,
+            cards: even_interval(*mean, *variance),
+        })
         .collect()
 }

@@ -53,8 +53,9 @@ impl Split {
         let weights = Name::ALL.map(|name| {
             let base = u64::from(base_weight(name, terms.favour));
             let weight = match name {
-                // Without slots, stations are a short list.
-                Name::Occupancy if terms.shape.slots == 1 => base / 8,
+                // Without slots, stations are a short list, and so are first stations.
+                Name::Occupancy if terms.shape.slots == 1 => base / 3,
+                Name::First if terms.shape.slots == 1 => base * lift / 2_000,
                 Name::Occupancy => base * dense / 1_000,
                 Name::Places | Name::Hours => base * lift / 1_000 + 3 * (1_000 - dense),
                 _ if is_coarse(name) => base * lift / 1_000,

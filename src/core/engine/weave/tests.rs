@@ -93,8 +93,10 @@ proptest! {
         leaves in 0_usize..6,
         in_pairs in any::<bool>(),
         day in prop_oneof![Just(12_u32), Just(4)],
+        longest in prop_oneof![Just(None), (0_u32..10).prop_map(Some)],
     ) {
-        let terms = Terms { legs: if in_pairs { Legs::Pairs } else { Legs::Next }, ..terms(5, 12, day, 1_000_000) };
+        let legs = if in_pairs { Legs::Pairs } else { Legs::Next };
+        let terms = Terms { legs, longest, ..terms(5, 12, day, 1_000_000) };
         let lengths: Vec<i64> = (0..12).map(|_| 100_000 * i64::from(UNIT)).collect();
         let plan = plan(terms, 1_200_000, &lengths);
         let mut fewer = paths.clone();

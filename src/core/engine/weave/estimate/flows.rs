@@ -35,7 +35,6 @@ pub(super) fn pairs(answers: &Answers, known: &Estimates) -> Belief {
         let prior: Vec<f64> = (0..cells.len()).map(prior).collect();
         let mut own = posterior(cells, &prior, blur);
         own.scale_to(total);
-        own.fit_margins(&from.mean, &to.mean);
         belief.mean.extend(own.mean);
         belief.variance.extend(own.variance);
     }

@@ -71,6 +71,9 @@ pub(super) struct Say {
 
 /// What the components say about a noisy value of a cell with this prior mean.
 pub(super) fn says(lattice: &Lattice, noisy: f64, prior: f64, blur: Blur) -> [Say; KINDS] {
+    if let Some(says) = sharper_than_the_lattice(lattice, noisy, prior, blur) {
+        return says;
+    }
     // What lies farther off cannot matter.
     let (centre, reach) = (noisy.max(0.0), 10.0 * blur.deviation());
     let first = lattice.ratios.partition_point(|ratio| ratio * prior < centre - reach);
@@ -92,6 +95,22 @@ pub(super) fn says(lattice: &Lattice, noisy: f64, prior: f64, blur: Blur) -> [Sa
         mean: mean / total,
         square: square / total,
     })
+}
+
+/// Where noise is finer than the steps of the lattice, a cell is what its noisy value says: no ratio may be near enough.
+fn sharper_than_the_lattice(
+    lattice: &Lattice,
+    noisy: f64,
+    prior: f64,
+    blur: Blur,
+) -> Option<[Say; KINDS]> {
+    let above = lattice.ratios.partition_point(|ratio| ratio * prior < noisy);
+    let (low, high) = (lattice.ratios.get(above.checked_sub(1)?)?, lattice.ratios.get(above)?);
+    let is_finer = (high - low) * prior > 2.0 * blur.deviation();
+    let ratio = noisy / prior;
+    let square = ratio * ratio + blur.variance() / (prior * prior);
+    let say = |likely: f64| Say { likelihood: likely.max(1e-280), mean: ratio, square };
+    is_finer.then(|| lattice.likely[above].map(say))
 }
 
 /// Mean and variance of the ratio under a mixture.

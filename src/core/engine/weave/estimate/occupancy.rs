@@ -62,13 +62,40 @@ pub(super) fn occupancy(answers: &Answers, lengths: &[f64]) -> Occupied {
         let variance = prior.iter().map(|mean| UNKNOWN * mean * mean + mean).collect();
         return Occupied { places, hours, cells: Belief { mean: prior, variance } };
     };
+    if stations == 1 || slots == 1 {
+        // The cells are a margin themselves: a prior made of them would make them look surer than they are.
+        let variance = vec![blur.variance(); prior.len()];
+        return Occupied { places, hours, cells: Belief { mean: prior, variance } };
+    }
     if shape.n_days() > 1 {
         by_time_of_day(&cells, &mut prior, shape, blur);
     }
     let mut cells = posterior(&cells, &prior, blur);
     cells.scale_to(total);
+    let places = corrected(&cells, shape, by_station, noisy(answers, Name::Places), total);
+    let hours = corrected(&cells, shape, by_slot, noisy(answers, Name::Hours), total);
     cells.fit_margins(&places.mean, &hours.mean);
     Occupied { places, hours, cells }
+}
+
+/// Sums of the believed cells, and what their own answer says of them where they were asked: by their variances. Sums of
+/// noisy cells would not do: where most cells are empty, believed cells have lost most of the noise.
+fn corrected(
+    cells: &Belief,
+    shape: Shape,
+    of: fn(&[f64], Shape) -> Vec<f64>,
+    asked: Option<(Vec<f64>, Blur)>,
+    total: f64,
+) -> Belief {
+    let mut sums = Belief { mean: of(&cells.mean, shape), variance: of(&cells.variance, shape) };
+    let Some((own, blur)) = asked else { return sums };
+    for ((mean, variance), own) in sums.mean.iter_mut().zip(&mut sums.variance).zip(own) {
+        let trust = *variance / (*variance + blur.variance());
+        *mean = (*mean + trust * (own - *mean)).max(0.02 * *mean);
+        *variance *= 1.0 - trust;
+    }
+    sums.scale_to(total);
+    sums
 }
 
 /// The squared relative deviation of a cell from the product of its margins, where nothing was measured.

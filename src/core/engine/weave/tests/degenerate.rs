@@ -66,6 +66,28 @@ fn odd_windows_give_valid_releases_and_never_a_panic() {
     }
 }
 
+/// Every rule of legs and every favour, on windows of one slot, one station and one card.
+#[test]
+fn the_smallest_windows_give_releases_under_every_setting() {
+    for (stations, slots, n_cards) in [(1, 1, 1), (3, 1, 40), (1, 24, 40), (3, 24, 0)] {
+        for favour in [Favour::Balanced, Favour::Stations, Favour::Od, Favour::Trips] {
+            for (legs, longest) in
+                [(Legs::Next, Some(0)), (Legs::Pairs, Some(2)), (Legs::Next, None)]
+            {
+                println!("{stations} stations, {slots} slots, {n_cards} cards, {favour}, {legs}");
+                let longest = longest.filter(|&longest| longest + 1 < slots);
+                let base = terms(stations, slots, slots, 1_000_000);
+                let terms = Terms { favour, legs, longest, ..base };
+                let paths = vec![vec![(0, 0), (stations - 1, slots - 1)]; n_cards];
+                let key = NoiseKey::for_test(9);
+                let (window, tables) = woven(&measure(&cards(&paths), terms, &key, ONE), &key, ONE);
+                assert!(window.len() >= 1);
+                assert_eq!(tables.stations.len() as u64, terms.shape.n_doublets());
+            }
+        }
+    }
+}
+
 #[test]
 fn sequences_have_no_times_in_their_release() {
     let paths = vec![vec![(0, 3), (1, 800), (0, 1_200)]; 3_000];
