@@ -1,6 +1,7 @@
 //! Ingest against a raw consumer with the same settings on the same topic, as a ratio in one run.
 //!
-//! `deploy/kafka/local start`, then `TAPVEIL_TEST_BROKERS=… cargo bench --bench kafka [-- --seconds N]`: taps are produced for so many seconds.
+//! `deploy/kafka/local start`, then `TAPVEIL_TEST_BROKERS=… cargo bench --bench kafka [-- --seconds N]`: taps are
+//! produced for so many seconds.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,

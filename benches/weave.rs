@@ -1,9 +1,11 @@
 //! How good and how fast `weave` is, on cities that this program makes.
 //!
-//! `cargo bench --bench weave` prints the table of goals: nothing, the best plain tables, `weave`, what is wanted; for every city of
+//! `cargo bench --bench weave` prints the table of goals: nothing, the best plain tables, `weave`, what is wanted; for
+//! every city of
 //! `weave/cities.rs`, ε = 1 and 0.1, means of three seeds. `-- --city pairs --epsilon 1.0` one of them.
 //! `-- --presets` does the same for the cities of `generate` (`--cards 50000` smaller), `-- --data DIR` for real sets.
-//! `-- --coverage 200` counts how often the 95 % intervals hold the truth, over so many releases of each preset and city.
+//! `-- --coverage 200` counts how often the 95 % intervals hold the truth, over so many releases of each preset and
+//! city.
 //! `-- --speed` prints times, ratios to a sort of the same trajectories, and memory.
 //! `--favour od`, `--longest 12` (taps of a card) and `--longest-leg 3` (hours) change what is asked.
 #![allow(
@@ -145,7 +147,8 @@ fn sets(asked: &Asked, dir: &Path) {
     }
 }
 
-/// The presets with a tenth of their cards at most, and the towns that are small enough to be released hundreds of times.
+/// The presets with a tenth of their cards at most, and the towns that are small enough to be released hundreds of
+/// times.
 fn coverages(asked: &Asked) {
     const MOST: u64 = 20_000;
     let releases = asked.number("--coverage", 200);

@@ -1,7 +1,9 @@
 //! Draws: weighted choices, times near a usual one, waits, stays and luck; and the distribution of trajectory lengths.
 //!
-//! The distributions are `rand_distr`'s. Sums, products and quotients are exact to the last bit on every machine; logarithms
-//! and exponentials are not. Whatever is drawn with one is rounded at once, to whole seconds or thousandths, so that the last
+//! The distributions are `rand_distr`'s. Sums, products and quotients are exact to the last bit on every machine;
+//! logarithms
+//! and exponentials are not. Whatever is drawn with one is rounded at once, to whole seconds or thousandths, so that
+//! the last
 //! bit does not show and the same seed gives the same bytes.
 
 use rand_chacha::ChaCha8Rng;
@@ -48,7 +50,8 @@ pub(super) fn wait(headway: u32, rng: &mut ChaCha8Rng) -> u32 {
     (headways.min(6.0) * f64::from(headway)).round() as u32
 }
 
-/// Draws how many seconds somebody stays at the end of an outing: log-normal with a median of about 115 minutes and a mean of
+/// Draws how many seconds somebody stays at the end of an outing: log-normal with a median of about 115 minutes and a
+/// mean of
 /// about 130, between 20 minutes and 8 hours.
 pub(super) fn stay(rng: &mut ChaCha8Rng) -> u32 {
     let stay = LogNormal::<f64>::new(8.84, 0.5).expect("both parameters are numbers");

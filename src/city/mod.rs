@@ -93,8 +93,8 @@ impl City {
     }
 
     /// The text of a tapveil.toml for the directory with stations.csv and taps.csv.
-    pub fn configuration(&self) -> String {
-        preset::configuration(self.preset)
+    pub fn configuration(&self, engine: &str) -> String {
+        preset::configuration(self.preset, engine)
     }
 
     /// Writes the stations as CSV `id,name,lat,lon,line`, line by line and in order along each.

@@ -139,7 +139,7 @@ fn later(date: Date, days: u32) -> Date {
 }
 
 /// The text of a tapveil.toml for the directory that holds the city's stations and taps.
-pub(super) fn configuration(preset: Preset) -> String {
+pub(super) fn configuration(preset: Preset, engine: &str) -> String {
     let windows = Windows::of(preset);
     format!(
         r#"# A synthetic city, preset "{name}": releases of made-up taps protect nobody real.
@@ -169,20 +169,7 @@ from = "{from}"
 to = "{to}"
 max_length = 12
 
-[engine]
-name = "safepath"
-epsilon = "1.0"
-
-[engine.safepath]
-height = 4
-threshold = "own-noise"
-# Every taxonomy level gets the same share; "paper" starves the time taxonomy at 168 slots.
-allocation = "even"
-
-[engine.safepath.taxonomy]
-locations = {{ fanout = 2, height = 3 }}
-times = {{ fanout = 2, height = 3 }}
-
+{engine}
 [budget]
 lifetime = "100.0"
 horizon = {{ windows = 7, cap = "7.0" }}

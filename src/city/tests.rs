@@ -293,7 +293,7 @@ fn configuration_is_toml_that_names_the_window_of_the_city() {
     for preset in Preset::ALL {
         let city = city(preset, 1, 0);
         let windows = city.windows();
-        let table: toml::Table = city.configuration().parse().unwrap();
+        let table: toml::Table = city.configuration("[engine]\n").parse().unwrap();
         let window = &table["window"];
         assert_eq!(window["length"].as_str(), Some(format!("{}d", windows.days).as_str()));
         assert_eq!(window["slot"].as_str(), Some("1h"));

@@ -17,7 +17,7 @@ use super::{COMMIT, Failure, VERSION};
 use crate::city::{City, CityTap, Preset};
 use crate::clock::SystemClock;
 use crate::config::{self, Settings};
-use crate::engine::Registry;
+use crate::engine::{DEFAULT, Registry};
 use crate::ingest::format::Format;
 use crate::kafka::{self, FeedOptions, Feeder, InProcess, Outgoing};
 use crate::pipeline::run::{Role, Service, Stop};
@@ -36,7 +36,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "DIR", default_value = "tapveil-demo")]
     out: PathBuf,
     /// Which engine; `tapveil config --default` lists them
-    #[arg(long, value_name = "NAME", default_value = "safepath")]
+    #[arg(long, value_name = "NAME", default_value = DEFAULT)]
     engine: String,
     /// How many cards the city has
     #[arg(long, value_name = "N", default_value_t = 100_000)]

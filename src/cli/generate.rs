@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use super::Failure;
 use super::failure::say;
-use super::init::write_feed;
+use super::init::{engine_section, write_feed};
 #[cfg(feature = "kafka")]
 use super::live;
 use super::progress::Progress;
@@ -15,7 +15,7 @@ use super::progress::Progress;
 use super::sending::SendArguments;
 use crate::city::{City, Preset};
 use crate::config;
-use crate::engine::Registry;
+use crate::engine::{DEFAULT, Registry};
 use crate::ingest::format::Format;
 
 #[derive(clap::Args)]
@@ -29,6 +29,9 @@ pub(super) struct Arguments {
     /// The same seed gives the same city
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub(super) seed: u64,
+    /// Which engine the configuration names; `tapveil config --default` lists them
+    #[arg(long, value_name = "NAME", default_value = DEFAULT)]
+    engine: String,
     /// Where to put taps.csv, stations.csv and what `init` writes
     #[cfg_attr(
         feature = "kafka",
@@ -80,7 +83,8 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
             "{flag} is for a feed into Kafka; with --out nothing is sent"
         )));
     }
-    let taps = write_city(&city, out, false)?;
+    let section = engine_section(registry, &arguments.engine)?;
+    let taps = write_city(&city, &section, out, false)?;
     let dir = out.display();
     say(&format!(
         "{taps} taps of {} cards in {dir}\nnext:\n  tapveil sanitize --taps {dir}/taps.csv --config \
@@ -106,13 +110,18 @@ fn without_files(_: &Arguments, _: &City, _: &Registry) -> Result<ExitCode, Fail
 }
 
 /// Writes a city with its configuration; nothing of it stays behind if it fails.
-pub(super) fn write_city(city: &City, dir: &Path, quiet: bool) -> Result<u64, Failure> {
+pub(super) fn write_city(
+    city: &City,
+    engine: &str,
+    dir: &Path,
+    quiet: bool,
+) -> Result<u64, Failure> {
     let [taps, stations] = ["taps.csv", "stations.csv"].map(|name| dir.join(name));
     if let Some(there) = [&taps, &stations].into_iter().find(|path| path.exists()) {
         let there = there.display();
         return Err(Failure::usage(format!("{there} is there already; generate never overwrites")));
     }
-    write_feed(dir, &city.configuration())?;
+    write_feed(dir, &city.configuration(engine))?;
     let written = write_files(city, dir, [&taps, &stations], quiet);
     if written.is_err() {
         for name in ["taps.csv", "stations.csv", "tapveil.toml", "tapveil.secret", "tapveil.ledger"]
@@ -152,7 +161,8 @@ fn write_files(
     Ok(n_taps)
 }
 
-/// Writes all taps of a city, card by card, and gives their number. `progress` is told how many there are, now and then and
+/// Writes all taps of a city, card by card, and gives their number. `progress` is told how many there are, now and
+/// then and
 /// at the end.
 fn write_taps(
     city: &City,

@@ -12,7 +12,7 @@ use rand::rngs::SysRng;
 use super::Failure;
 use super::failure::say;
 use crate::clock::{Clock, SystemClock};
-use crate::engine::Registry;
+use crate::engine::{DEFAULT, Registry};
 use crate::ledger::Journal;
 use crate::secret::{SECRET_BYTES, Secret};
 
@@ -24,7 +24,7 @@ pub(super) struct Arguments {
     /// Where to put tapveil.toml, tapveil.secret and tapveil.ledger
     dir: PathBuf,
     /// Which engine; `tapveil config --default` lists them
-    #[arg(long, value_name = "NAME", default_value = "safepath")]
+    #[arg(long, value_name = "NAME", default_value = DEFAULT)]
     engine: String,
 }
 
@@ -44,6 +44,11 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
 
 /// The starter configuration with the section of this engine.
 pub(super) fn starter(registry: &Registry, name: &str) -> Result<String, Failure> {
+    Ok(STARTER.replace("ENGINE\n", &engine_section(registry, name)?))
+}
+
+/// `[engine]` and `[engine.<name>]`, as far as a beginner needs them.
+pub(super) fn engine_section(registry: &Registry, name: &str) -> Result<String, Failure> {
     let Some(engine) = registry.find(name) else {
         let known = registry.names().join(", ");
         return Err(Failure::usage(format!("{name:?} is not an engine; use one of {known}")));
@@ -54,8 +59,7 @@ pub(super) fn starter(registry: &Registry, name: &str) -> Result<String, Failure
         }
         false => "",
     };
-    let section = format!("[engine]\nname = \"{name}\"\n{price}\n{}", engine.starter);
-    Ok(STARTER.replace("ENGINE\n", &section))
+    Ok(format!("[engine]\nname = \"{name}\"\n{price}\n{}", engine.starter))
 }
 
 /// Writes configuration, secret and ledger, or complains that one is there already and writes nothing.

@@ -5,10 +5,11 @@ use std::process::ExitCode;
 
 use super::failure::say;
 use super::generate::write_city;
+use super::init::engine_section;
 use super::{COMMIT, Failure, VERSION};
 use crate::city::{City, Preset};
 use crate::config;
-use crate::engine::Registry;
+use crate::engine::{DEFAULT, Registry};
 use crate::metrics::Metrics;
 use crate::publish::verify::verify;
 
@@ -27,7 +28,7 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     let usage = |error: crate::city::Error| Failure::usage(error.to_string());
     let city = City::new(Preset::Metro, Some(arguments.cards), 1).map_err(usage)?;
     say(&format!("1. a synthetic city of {} cards in {}", city.n_cards(), dir.display()));
-    write_city(&city, dir, false)?;
+    write_city(&city, &engine_section(registry, DEFAULT)?, dir, false)?;
     let settings = config::load_with(&dir.join("tapveil.toml"), registry)?;
     let releases = dir.join("releases");
     say("2. one window of a week, released with differential privacy");
@@ -41,7 +42,7 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     super::verify::say_report(&report);
     let config = dir.join("tapveil.toml");
     say(&format!(
-        "\nwhat to try next:\n  less {}/*/README.md\n  tapveil check -c {}\n  tapveil ledger show -c {}",
+        "\nwhat to try next:\n  less {}/*/README.md, or open report.html beside it in a browser\n  tapveil check -c {}\n  tapveil ledger show -c {}",
         releases.display(),
         config.display(),
         config.display()

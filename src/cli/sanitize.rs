@@ -117,7 +117,7 @@ pub(super) fn say_summary(summary: &Summary, out: &Path) {
             Done::Paid(_) => {
                 say(&format!("released  {place}  {n_rows} rows, no epsilon: by suppression"));
             }
-            Done::Again => say(&format!("the same  {place}  {n_rows} rows, at no cost")),
+            Done::Again => say(&format!("unchanged {place}  {n_rows} rows, at no cost")),
             Done::Withheld(refusal) => say(&format!("withheld  {window}: {refusal}")),
         }
     }
@@ -137,7 +137,7 @@ pub(super) fn say_summary(summary: &Summary, out: &Path) {
     }
     let counts = &summary.counts;
     say(&format!(
-        "for you alone: {} taps counted, {} of them twice, {} records rejected",
+        "operator only: {} taps accepted, {} duplicates, {} records rejected",
         counts.taps,
         summary.n_duplicates,
         counts.n_rejects()
@@ -145,7 +145,7 @@ pub(super) fn say_summary(summary: &Summary, out: &Path) {
     for (reason, n) in counts.rejects().filter(|(_, n)| *n > 0) {
         say(&format!("  {n:>9} {:<16} {}", reason.label(), reason.in_words()));
     }
-    say(&format!("spent over the life of this feed: epsilon {}", summary.spent));
+    say(&format!("spent by this feed so far: epsilon {}", summary.spent));
 }
 
 fn as_json(summary: &Summary, out: &Path) -> Value {

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File as Disk};
 use std::io::Read;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use super::digest::digest;
 use super::feed_check::format;
 use super::file::File;
 use super::keys::{
-    BudgetKeys, DEFAULT_ENGINE, EngineKeys, FeedKeys, HorizonKeys, LedgerKeys, RepeatWord,
-    SecretKeys, StationKeys, TopKeys, TripKeys, WindowKeys, sections,
+    BudgetKeys, EngineKeys, FeedKeys, HorizonKeys, LedgerKeys, RepeatWord, SecretKeys, StationKeys,
+    TopKeys, TripKeys, WindowKeys, sections,
 };
 use super::live_check::{closing, http, log, release};
 use super::warnings::warnings;
@@ -232,7 +232,7 @@ fn engine(
 ) -> Option<Arc<dyn Engine>> {
     let (keys, trips) = (file.section::<EngineKeys>("engine"), file.section::<TripKeys>("trips"));
     let written = file.value("engine.name").and_then(Value::as_str);
-    let name = written.unwrap_or(DEFAULT_ENGINE).to_owned();
+    let name = written.unwrap_or(registry.default_name()).to_owned();
     let Some(registration) = registry.find(&name) else {
         unknown_engine(file, registry, &name);
         return None;
@@ -245,7 +245,9 @@ fn engine(
             slots_nominal: calendar.as_ref()?.slots_nominal(),
             stations: stations.as_ref()?.clone(),
             legs: trips.as_ref()?.from,
-            longest_secs: None,
+            longest_secs: NonZeroU32::new(
+                u32::try_from(trips.as_ref()?.longest.0.as_secs()).unwrap_or(u32::MAX),
+            ),
             threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
         })
     })();

@@ -4,12 +4,9 @@ use super::leaf::{
     Address, Brokers, FeedId, FormatName, KafkaName, Keep, Seconds, TimeOfDay, Version, Zone,
 };
 use crate::declare::{Epsilon, Names, Positive, Section};
-use crate::engine::{Legs, Registry};
+use crate::engine::{self, Legs, Registry};
 use crate::ingest::format;
 use crate::kafka::Protocol;
-
-/// The engine of a configuration that names none.
-pub(super) const DEFAULT_ENGINE: &str = "safepath";
 
 const DAY: i64 = 86_400;
 const MONTH: i64 = 31 * DAY;
@@ -165,7 +162,7 @@ crate::keys! {
     /// Which engine makes the releases. Its own keys stand in [engine.<name>].
     pub(super) struct EngineKeys {
         /// the engine
-        name: String = default(DEFAULT_ENGINE);
+        name: String = default(engine::DEFAULT);
         /// price of one release: smaller is more private and less exact. For engines that add noise
         epsilon: Epsilon = default("1.0");
     }
@@ -176,6 +173,8 @@ crate::keys! {
     pub(super) struct TripKeys {
         /// legs of one card's taps. next: each tap to the card's next | pairs: 1st to 2nd, 3rd to 4th, …
         from: Legs = default("next");
+        /// a leg that takes longer is no leg: a passenger who left and came back is no trip
+        longest: Seconds<1, MONTH> = default("3h");
     }
 }
 

@@ -45,7 +45,8 @@ use crate::seal::Closing;
 use crate::secret::Secret;
 use crate::window::Gate;
 
-/// Everything a run needs, checked. Every fact stands here once; what a room needs is put together when it is asked for.
+/// Everything a run needs, checked. Every fact stands here once; what a room needs is put together when it is asked
+/// for.
 #[derive(Debug)]
 pub struct Settings {
     /// What taps look like.

@@ -1,6 +1,7 @@
 //! The privacy officer's page: what a configuration promises and costs, in words, with a digest to sign.
 //!
-//! From the configuration alone. `release.approved` holds the digest of the text that was signed; with it `run`, `demo` and
+//! From the configuration alone. `release.approved` holds the digest of the text that was signed; with it `run`,
+//! `demo` and
 //! `sanitize` refuse any other.
 
 use std::fmt::Write;
@@ -69,25 +70,37 @@ fn released(settings: &Settings) -> String {
     )
 }
 
+/// The engine's own words for what it promises.
 fn protected(settings: &Settings) -> String {
-    let epsilon = settings.engine.price().epsilon();
-    match epsilon == MicroEpsilon::default() {
-        false => format!(
-            "  Unit: one card's whole trajectory in one window.\n  \
-             Guarantee: differential privacy with epsilon = {epsilon} for every window: whether one card was there or not\n  \
-             changes no probability by more than the factor e^{epsilon}.\n"
-        ),
-        true => format!(
-            "  Guarantee: suppression ({}), not differential privacy: what it promises holds for one release by itself.\n",
-            settings.engine.describe().name
-        ),
+    filled("Guarantee: ", &settings.engine.guarantee().in_words())
+}
+
+/// A paragraph with lines of at most a page's width, indented by two.
+fn filled(before: &str, words: &str) -> String {
+    const COLUMNS: usize = 110;
+    let mut text = format!("  {before}");
+    let mut column = text.chars().count();
+    for (number, word) in words.split_whitespace().enumerate() {
+        let length = word.chars().count();
+        if number > 0 && column + 1 + length > COLUMNS {
+            text.push_str("\n  ");
+            column = 2;
+        } else if number > 0 {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(word);
+        column += length;
     }
+    text.push('\n');
+    text
 }
 
 fn costs(settings: &Settings) -> String {
     let (budget, price) = (&settings.caps, settings.engine.price().epsilon());
     if price == MicroEpsilon::default() {
-        return "  No epsilon. Each window is released once, and never beside a differentially private release.\n".to_owned();
+        return "  No epsilon. Each window is released once, and never beside a differentially private release.\n"
+            .to_owned();
     }
     let mut text = format!("  epsilon = {price} for each release.\n");
     match budget.horizon {
@@ -135,16 +148,12 @@ fn ends(settings: &Settings, n: u64) -> String {
 }
 
 fn not_protected(settings: &Settings) -> String {
-    let mut text = "  - stations, slots and windows, which are public\n  \
-         - what many passengers do together: a release is meant to show that\n  \
-         - a person with several cards as one; a card over several windows as if in one (costs add up)\n  \
-         - anything against somebody who has the secret\n  \
-         - how long the work took, and how much data there was on its way\n"
-        .to_owned();
-    if settings.engine.price().epsilon() == MicroEpsilon::default() {
-        text.push_str("  - anything against somebody who puts several releases side by side\n");
-    }
-    text
+    let guarantee = settings.engine.guarantee();
+    let all = ["stations, slots and windows, which are public"]
+        .into_iter()
+        .chain(guarantee.not_protected().iter().copied())
+        .chain(["how long the work took, and how much data there was on its way"]);
+    all.map(|clause| filled("- ", clause)).collect()
 }
 
 fn made(settings: &Settings) -> String {

@@ -193,6 +193,7 @@ mod tests {
     use super::*;
     use crate::secret::Secret;
 
+    /// Holds F-1.
     #[test]
     fn debug_shows_nothing_of_a_passenger() {
         let hasher = Secret::from_bytes(&[1; 32]).unwrap().card_key(WindowId::new(3));

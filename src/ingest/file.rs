@@ -80,7 +80,8 @@ struct Gathered {
     counts: Counts,
 }
 
-/// Blocks are read one after the other and decoded on every core. Which core decodes which block does not matter: a window
+/// Blocks are read one after the other and decoded on every core. Which core decodes which block does not matter: a
+/// window
 /// has one canonical order.
 fn decode_blocks(
     lines: &mut Lines,

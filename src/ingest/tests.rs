@@ -128,6 +128,7 @@ fn header(format: Written) -> &'static str {
     }
 }
 
+/// Holds I-2.
 #[test]
 fn a_line_of_ten_megabytes_is_counted_once_and_its_neighbours_survive() {
     for format in [Written::Csv, Written::Json] {
@@ -217,6 +218,7 @@ fn what_cannot_be_opened_is_told_with_its_name() {
     assert!(directory.to_string().contains("is a directory"), "{directory}");
 }
 
+/// Holds I-1.
 #[test]
 fn a_card_cannot_be_followed_from_window_to_window() {
     let text = b"card,station,time\nc,A,2015-11-09T07:00:00Z\nc,A,2015-11-09T08:00:00Z\n\

@@ -292,7 +292,8 @@ mod tests {
         assert_eq!(read(None, "1447074000500.25"), half);
     }
 
-    /// The last day that the calendar library knows: local times there count as long as their instant exists, with seconds or
+    /// The last day that the calendar library knows: local times there count as long as their instant exists, with
+    /// seconds or
     /// without; an instant that does not exist is no local time.
     #[test]
     fn the_last_day_of_all_is_read_the_same_in_every_form() {

@@ -108,7 +108,8 @@ pub fn is_passing(error: &KafkaError) -> bool {
     )
 }
 
-/// Asks until an answer comes that says something, at most for `within`: a broker that dies takes the question with it, and whoever
+/// Asks until an answer comes that says something, at most for `within`: a broker that dies takes the question with
+/// it, and whoever
 /// leads in its place answers the next.
 pub fn ask_again<T>(
     within: Duration,

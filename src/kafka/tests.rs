@@ -23,6 +23,7 @@ pub(super) fn settings(properties: Vec<Property>) -> Settings {
     }
 }
 
+/// Holds K-3.
 #[test]
 fn secrets_never_show() {
     for name in ["sasl.password", "ssl.key.pem", "sasl.oauthbearer.client.secret", "x.TOKEN"] {
@@ -72,6 +73,7 @@ fn a_build_without_tls_says_how_to_get_one() {
     assert_eq!(Property::new("sasl.mechanism", "PLAIN").complaint(), None);
 }
 
+/// Holds K-1.
 #[test]
 fn nothing_overrides_what_exactly_once_rests_on() {
     let mut settings = settings(vec![
@@ -103,6 +105,7 @@ fn every_client_can_be_made() {
     }
 }
 
+/// Holds K-2.
 #[test]
 fn a_watcher_keeps_the_reason_that_explains_most() {
     let watcher = Watcher::default();

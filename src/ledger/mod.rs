@@ -107,7 +107,8 @@ impl Error {
     }
 }
 
-/// Where the ledger's records are kept: a file here, a Kafka topic in `kafka`. What they mean is the protocol's business.
+/// Where the ledger's records are kept: a file here, a Kafka topic in `kafka`. What they mean is the protocol's
+/// business.
 pub trait Ledger {
     /// Makes sure that nobody else can append.
     fn fence(&mut self) -> Result<(), Error>;

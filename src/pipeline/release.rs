@@ -1,4 +1,5 @@
-//! One way to release windows, for files and for Kafka: executes what the protocol wants through four seams and feeds back
+//! One way to release windows, for files and for Kafka: executes what the protocol wants through four seams and feeds
+//! back
 //! what happened. It decides nothing.
 
 use std::collections::VecDeque;

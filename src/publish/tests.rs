@@ -227,6 +227,7 @@ fn the_digest_is_that_of_paths_csv_and_needs_no_files() {
     }
 }
 
+/// Holds P-1.
 #[test]
 fn the_same_release_and_settings_give_the_same_bytes() {
     let (one, _) = published(&release());
@@ -235,6 +236,7 @@ fn the_same_release_and_settings_give_the_same_bytes() {
     assert_eq!(relative(one.path()).len(), 8);
 }
 
+/// Holds E-5.
 #[test]
 fn rows_that_no_release_may_have_are_an_invariant_that_fell() {
     let out = tempfile::tempdir().unwrap();
@@ -260,6 +262,7 @@ fn rows_that_no_release_may_have_are_an_invariant_that_fell() {
     assert!(!place.exists());
 }
 
+/// Holds P-3.
 #[test]
 fn nothing_in_the_manifest_follows_the_data_but_the_files_digests() {
     let publish = |rows| {

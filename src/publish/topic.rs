@@ -92,7 +92,8 @@ impl Sink for ReleaseTopic {
     }
 }
 
-/// The records of a release. The manifest has the same bytes as the one that [`Files`](super::Files) writes, and the rows
+/// The records of a release. The manifest has the same bytes as the one that [`Files`](super::Files) writes, and the
+/// rows
 /// are those of the same paths.csv.
 pub fn records_of(rendered: &Rendered) -> Vec<TopicRecord> {
     records(rendered.manifest.clone(), |chunks| {

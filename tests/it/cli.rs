@@ -22,6 +22,7 @@ fn a_city_becomes_a_release_that_verifies() {
     city.verify(&format!("out/{WEEK}")).code(0);
 }
 
+/// Holds R-3.
 #[test]
 fn the_same_again_gives_the_same_bytes_at_no_cost() {
     let city = City::new();
@@ -145,6 +146,7 @@ fn json_outputs_have_the_documented_members() {
     assert_eq!(refused["windows"][0]["reason"], "repeat");
 }
 
+/// Holds F-2.
 #[test]
 fn no_card_is_in_a_release_or_in_what_the_program_says() {
     let city = City::new();

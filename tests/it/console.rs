@@ -9,6 +9,7 @@ use crate::service::Feed;
 use crate::support::run;
 use crate::web::{Demo, ask, get};
 
+/// Holds H-1, H-3, M-2.
 #[test]
 fn the_demo_releases_three_windows_that_a_file_gives_too_and_the_console_shows_them() {
     let demo = Demo::start("safepath");
@@ -155,6 +156,7 @@ fn tampered(demo: &Demo) {
     assert_eq!(demo.get(&format!("/api/v1/releases/{name}")).json()["is_sound"], false);
 }
 
+/// Holds H-2.
 #[test]
 fn operators_pages_ask_for_the_token_and_public_ones_do_not() {
     let feed = Feed::history("127.0.0.1:1", 20);

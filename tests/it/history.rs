@@ -15,7 +15,8 @@ use crate::service::{Feed, Worker, assert_same_paths, batches};
 /// Long enough for a rebalance that waits for a dead member, on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
-/// A week in the order of its taps, on the topic already. A worker that died is missed after six seconds, the least that
+/// A week in the order of its taps, on the topic already. A worker that died is missed after six seconds, the least
+/// that
 /// a broker allows.
 pub(crate) fn week(brokers: &str, cards: u32) -> Feed {
     let feed = Feed::history(brokers, cards);
@@ -53,7 +54,8 @@ pub(crate) fn check_week(feed: &Feed) {
     check(feed, 7_000_000);
 }
 
-/// The same taps reached the engine as stand in the file, so much was paid, and recipients read one release of each window.
+/// The same taps reached the engine as stand in the file, so much was paid, and recipients read one release of each
+/// window.
 #[track_caller]
 pub(crate) fn check(feed: &Feed, spent_micro: u64) {
     let sanitized = feed.sanitized();

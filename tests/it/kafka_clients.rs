@@ -228,6 +228,7 @@ fn a_replayed_file_arrives_to_the_last_tap() {
     }
 }
 
+/// Holds W-3.
 #[test]
 fn disorder_duplicates_and_keys_lose_nothing() {
     let Some(brokers) = bootstrap() else { return };

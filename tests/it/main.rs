@@ -36,3 +36,5 @@ mod console;
 mod browser;
 mod deploy;
 mod contract;
+mod toy_engine;
+mod examples;

@@ -1,8 +1,10 @@
-//! The service behind a network that delivers late: an `EndTxn` arrives when its sender's retry has long succeeded and the next
+//! The service behind a network that delivers late: an `EndTxn` arrives when its sender's retry has long succeeded and
+//! the next
 //! transaction is open.
 //!
 //! The proxy stands between the program and a real broker. It keeps one `EndTxn`, cuts the connection it came on, lets
-//! the client's retry pass, and delivers what it kept when everything of the next transaction is written and its positions
+//! the client's retry pass, and delivers what it kept when everything of the next transaction is written and its
+//! positions
 //! are not.
 
 mod wire;
@@ -375,7 +377,8 @@ fn an_abort_that_comes_late_in_release_ends_no_other_transaction() {
     comes_late(Plan { name: ".ledger.writer", end: End::Abort, skip: 0, topic: ".releases" });
 }
 
-/// The commit that opens the ledger passes, the one of the first reservation comes late: into what publishes the window.
+/// The commit that opens the ledger passes, the one of the first reservation comes late: into what publishes the
+/// window.
 #[test]
 fn a_commit_that_comes_late_in_release_ends_no_other_transaction() {
     comes_late(Plan { name: ".ledger.writer", end: End::Commit, skip: 1, topic: ".releases" });

@@ -56,6 +56,7 @@ fn another_configuration_or_other_taps_for_a_paid_window_leave_no_trace() {
     assert_eq!(overlapping.out.matches("withheld").count(), 7, "every day of the week");
 }
 
+/// Holds R-2.
 #[test]
 fn a_cap_withholds_what_it_does_not_cover_and_releases_the_rest() {
     let city = City::new();
@@ -89,6 +90,7 @@ fn a_changed_byte_in_any_file_is_blamed_on_that_file() {
     city.verify("out").code(0);
 }
 
+/// Holds M-1.
 #[test]
 fn bad_usage_ends_with_two() {
     let city = City::new();
@@ -159,6 +161,7 @@ fn a_ledger_in_use_ends_with_three() {
     city.sanitize("out", &[]).code(0);
 }
 
+/// Holds L-5.
 #[test]
 fn a_broken_or_missing_ledger_stops_everything() {
     let city = City::new();

@@ -71,7 +71,8 @@ fn workers_that_die_before_their_first_flush_or_sleep_over_a_deadline_lose_no_ta
     });
 }
 
-/// What it read last is not the end of its partitions any more when it wakes up; the taps that came meanwhile are in time.
+/// What it read last is not the end of its partitions any more when it wakes up; the taps that came meanwhile are in
+/// time.
 fn sleep_over_the_deadline(brokers: &str) {
     let live = Live::new(brokers);
     let feed = &live.feed;
@@ -175,6 +176,7 @@ fn sleeper(feed: &Feed, role: &str, point: &str) -> Worker {
     feed.worker_with(role, &feed.config(), Some(("TAPVEIL_STOP_AT", point)))
 }
 
+/// Holds R-6.
 #[test]
 fn a_release_worker_that_wakes_up_after_its_successor_is_fenced() {
     let Some(brokers) = bootstrap() else { return };

@@ -26,7 +26,8 @@ fn a_million_taps_over_eight_partitions_reach_the_engine_as_they_stand_in_the_fi
     assert_eq!(batches(&feed.ledger()), feed.sanitized_batches(), "each tap counts once");
 }
 
-/// The marker of a transaction has an offset and is no record: a position that never passed it would never be at the end.
+/// The marker of a transaction has an offset and is no record: a position that never passed it would never be at the
+/// end.
 #[test]
 fn a_feed_that_ends_with_markers_of_transactions_is_read_to_its_end() {
     let Some(brokers) = bootstrap() else { return };

@@ -81,6 +81,7 @@ fn a_writer_whose_name_was_used_meanwhile_appends_nothing() {
     assert_eq!(read_lines(&settings).unwrap(), [b"the second's".to_vec()]);
 }
 
+/// Holds L-6.
 /// A worker that was fenced stays so: it takes no new epoch by itself, and does not fence its successor.
 #[test]
 fn a_writer_that_was_fenced_leaves_its_successor_alone() {

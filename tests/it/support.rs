@@ -81,7 +81,10 @@ impl City {
         let cards = cards.to_string();
         let at = dir.path().join("city");
         let made = program()
-            .args(["generate", "--preset", "metro", "--seed", "7", "--cards", &cards, "--out"])
+            .args([
+                "generate", "--preset", "metro", "--engine", "safepath", "--seed", "7", "--cards",
+                &cards, "--out",
+            ])
             .arg(&at)
             .output();
         Run::of(made.unwrap()).code(0);

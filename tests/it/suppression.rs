@@ -23,6 +23,7 @@ fn manifest(city: &City, out: &str) -> serde_json::Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
+/// Holds X-3.
 #[test]
 fn lk_releases_verify_and_come_again_as_they_were() {
     let city = city("name = \"lk\"\n[engine.lk]\nl = 3\nk = 10\n");

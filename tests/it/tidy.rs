@@ -96,6 +96,7 @@ fn is_core(path: &Path) -> bool {
     path.starts_with(root().join("src/core"))
 }
 
+/// Holds Q-1.
 #[test]
 fn rooms_import_only_what_the_architecture_lists() {
     let (core, beside) = (import_list("imports core"), import_list("imports"));
@@ -227,6 +228,66 @@ fn every_engine_has_a_proof_and_every_proof_names_tests_that_exist() {
     assert!(n_named >= 3, "proofs name the tests that hold them; found {n_named}");
 }
 
+/// Numbers like W-2 in a text; dates, encodings and time zones are none.
+fn numbers(text: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    for word in text.split(|c: char| !is_part(c)) {
+        if let Some((room, number)) = word.split_once('-')
+            && room.len() == 1
+            && room.chars().all(|c| c.is_ascii_uppercase())
+            && (1..=2).contains(&number.len())
+            && !number.starts_with('0')
+            && number.chars().all(|c| c.is_ascii_digit())
+        {
+            found.insert(word.to_owned());
+        }
+    }
+    found
+}
+
+/// The comments and attributes above a function.
+fn above(sources: &str, function: &str) -> Option<String> {
+    let at = sources.find(&format!("fn {function}("))?;
+    let lines: Vec<&str> = sources[..at].lines().collect();
+    let is_above = |line: &&&str| {
+        let line = line.trim_start();
+        line.is_empty() || line.starts_with("//") || line.starts_with("#[") || line == "async"
+    };
+    Some(lines.iter().rev().take_while(is_above).map(|line| format!("{line}\n")).collect())
+}
+
+/// `src/INVARIANTS.md`, the code and the tests say the same numbers.
+#[test]
+fn every_invariant_has_its_code_and_a_test_that_cites_it() {
+    let page = fs::read_to_string(root().join("src/INVARIANTS.md")).unwrap();
+    let tests: String = ["src", "tests"]
+        .iter()
+        .flat_map(|folder| files(folder, ".rs"))
+        .map(|path| fs::read_to_string(path).unwrap())
+        .collect();
+    let mut listed = BTreeSet::new();
+    for row in page.lines().filter(|line| line.starts_with("| ") && line.contains('`')) {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let [number, _, code, test] = cells[..] else { panic!("{row} has not four cells") };
+        let (code, test) = (code.trim_matches('`'), test.trim_matches('`'));
+        assert!(listed.insert(number.to_owned()), "{number} stands there twice");
+        let text = fs::read_to_string(root().join("src").join(code)).unwrap();
+        assert!(numbers(&text).contains(number), "{code} does not cite {number}");
+        let head = above(&tests, test).unwrap_or_else(|| panic!("{number}: {test} is no test"));
+        assert!(head.contains("#[test]"), "{test} is no test: {head}");
+        assert!(numbers(&head).contains(number), "{test} does not cite {number}: {head}");
+    }
+    assert!(listed.len() > 60, "{}", listed.len());
+    let mut strangers = Vec::new();
+    for path in files("src", ".rs") {
+        let text = fs::read_to_string(&path).unwrap();
+        let unknown = numbers(&text).into_iter().filter(|number| !listed.contains(number));
+        strangers.extend(unknown.map(|number| format!("{number} in {}", name(&path))));
+    }
+    assert!(strangers.is_empty(), "not in src/INVARIANTS.md: {strangers:#?}");
+}
+
 /// Every broker behaviour that the simulator assumes was seen on a real one.
 #[test]
 fn what_the_simulator_assumes_is_tested_on_a_real_broker() {
@@ -244,6 +305,31 @@ fn what_the_simulator_assumes_is_tested_on_a_real_broker() {
         n_rows += 1;
     }
     assert!(n_rows >= 9, "{n_rows} assumptions");
+}
+
+/// Prose that fits a screen. Tables, listings and strings of the program may be longer.
+#[test]
+fn comments_and_pages_have_at_most_120_columns() {
+    let mut long = Vec::new();
+    let mut look = |path: &Path, is_prose: &dyn Fn(&str) -> bool| {
+        let text = fs::read_to_string(path).unwrap();
+        let mut is_listing = false;
+        for (number, line) in (1..).zip(text.lines()) {
+            is_listing ^= line.trim_start().starts_with("```");
+            if !is_listing && line.chars().count() > 120 && is_prose(line) {
+                long.push(format!("{}:{number}", name(path)));
+            }
+        }
+    };
+    for path in ["src", "tests", "benches"].iter().flat_map(|folder| files(folder, ".rs")) {
+        look(&path, &|line| line.trim_start().starts_with("//"));
+    }
+    let pages =
+        ["src", "deploy", ".github", "tests/sim"].iter().flat_map(|folder| files(folder, ".md"));
+    for path in pages.chain([root().join("README.md")]) {
+        look(&path, &|line| !line.starts_with('|'));
+    }
+    assert!(long.is_empty(), "{long:#?}");
 }
 
 #[test]

@@ -118,7 +118,8 @@ fn same_bytes(key: Option<&[u8]>, payload: Option<&[u8]>, truth: &Truth) -> Resu
     }
 }
 
-/// Every tap that does not count is noted once, for its own reason. Clocks kept within the margin, so nobody was sealed out.
+/// Every tap that does not count is noted once, for its own reason. Clocks kept within the margin, so nobody was
+/// sealed out.
 fn rejects(run: &Run, truth: &Truth) -> Result<(), String> {
     let mut noted: BTreeMap<String, u32> = BTreeMap::new();
     for (_, entry, fate) in run.broker.all(LogName::Rejects) {

@@ -1,6 +1,7 @@
 //! Consumer groups: members, generations, sticky assignment, static members, eviction.
 //!
-//! More hostile than a real one: a partition may move as soon as its owner's client has heard of it, before the worker has.
+//! More hostile than a real one: a partition may move as soon as its owner's client has heard of it, before the worker
+//! has.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -9,6 +9,7 @@ fn number(name: &str, usual: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
+/// Holds.
 #[test]
 fn each_tap_is_released_once_and_each_price_booked_once_whoever_dies_when() {
     let is_long = std::env::var("TAPVEIL_LONG").is_ok();

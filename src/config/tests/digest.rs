@@ -38,6 +38,7 @@ fn the_digest_of_a_configuration_never_changes_with_the_program() {
     );
 }
 
+/// Holds C-3.
 #[test]
 fn whatever_can_change_a_release_changes_the_digest() {
     let feed = Feed::new();

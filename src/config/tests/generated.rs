@@ -55,7 +55,7 @@ fn every_default_is_a_value_of_its_type_and_every_example_loads() {
         .replace("# file = \"stations.csv\"", "file = \"stations.csv\"")
         .replace("file = \"tapveil.ledger\"", "file = \"l\"");
     let settings = feed.load(&given).unwrap();
-    assert_eq!(settings.engine.describe().name, "safepath");
+    assert_eq!(settings.engine.describe().name, crate::engine::DEFAULT);
 }
 
 /// A validator that nobody here wrote accepts what the program accepts, and refuses what it refuses.

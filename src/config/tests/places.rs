@@ -10,6 +10,7 @@ fn said(text: &str) -> String {
         .replace(std::env::temp_dir().to_str().unwrap(), "")
 }
 
+/// Holds D-2, C-2.
 #[test]
 fn ten_mistakes_are_ten_complaints_with_lines() {
     let text = format!(

@@ -58,7 +58,8 @@ impl Instance {
         Self { height, epsilon: MicroEpsilon::new(micro) }
     }
 
-    /// For an engine that a registry builds. As low as a threshold can be: whatever noise hides is hidden by nothing else.
+    /// For an engine that a registry builds. As low as a threshold can be: whatever noise hides is hidden by nothing
+    /// else.
     pub(super) fn audit_instance(self, stage: &Stage) -> AuditInstance {
         AuditInstance {
             height: self.height,
@@ -117,7 +118,8 @@ impl<'a> Form<'a> {
         let path = format!("engine.{}", self.engine.name);
         let mut values = Values::new(&path, keys.as_object(), &mut complaints);
         let engine = (self.engine.build)(&mut values, Some(&world));
-        // A complaint beside a built engine is about its usefulness (noise would fill the tree), not about its guarantee.
+        // A complaint beside a built engine is about its usefulness (noise would fill the tree), not about its
+        // guarantee.
         let engine = engine.unwrap_or_else(|| {
             panic!("A-4: an engine's own audit keys build it: {keys} {complaints:?}")
         });

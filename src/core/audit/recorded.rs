@@ -20,7 +20,8 @@ use crate::engine::noise::{
 };
 use crate::model::MicroEpsilon;
 
-/// Compares pairs under engines of many heights, budgets, thresholds and universes; what breaks first, if anything does.
+/// Compares pairs under engines of many heights, budgets, thresholds and universes; what breaks first, if anything
+/// does.
 pub(super) fn audit_form(form: Form<'_>, n_pairs: u64) -> Option<String> {
     let mut chance = Chance::new(1);
     (0..n_pairs).find_map(|number| {

@@ -3,6 +3,7 @@
 use super::*;
 use crate::engine::fixture::with_threads;
 
+/// Holds T-1, G-1.
 /// With the numbers the command uses. Seeds are fixed: what passes once passes always.
 #[test]
 fn every_true_engine_passes_and_every_mutant_is_caught_by_both_audits() {
@@ -70,6 +71,7 @@ fn every_table_of_weave_is_asked_in_an_audit() {
     assert_eq!(seen.len(), 14, "{seen:?}");
 }
 
+/// Holds A-2.
 #[test]
 fn the_number_of_threads_does_not_show_in_a_report() {
     let few = Effort { samples: 2_000, pairs: 8 };
@@ -80,6 +82,7 @@ fn the_number_of_threads_does_not_show_in_a_report() {
     assert!([2, 7].iter().all(|&n| report(n) == one));
 }
 
+/// Holds A-3.
 #[test]
 fn a_finding_above_the_claim_is_no_holding_engine() {
     let mut report =
@@ -92,6 +95,7 @@ fn a_finding_above_the_claim_is_no_holding_engine() {
     assert!(!report.engines[0].holds());
 }
 
+/// Holds A-4.
 #[test]
 fn the_names_are_those_of_the_configuration() {
     assert_eq!(

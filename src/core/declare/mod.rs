@@ -2,9 +2,11 @@
 //!
 //! In → out: one [`keys!`](crate::keys) declaration → a struct, a reader that gathers all complaints, and what
 //!   `config/default.toml`, the JSON Schema and the README's table are made of.
-//! Promises: D-1 a struct that was read holds no wrong value; D-2 every key is read before any complaint ends the reading.
+//! Promises: D-1 a struct that was read holds no wrong value; D-2 every key is read before any complaint ends the
+//! reading.
 //! Refuses: values that a key's type cannot hold, each with what to write instead.
-//! Why: decision 0012 (configuration declared once). Reading key by key instead of deriving `Deserialize` for the struct:
+//! Why: decision 0012 (configuration declared once). Reading key by key instead of deriving `Deserialize` for the
+//! struct:
 //!   a derived reader stops at the first mistake.
 
 mod leaf;

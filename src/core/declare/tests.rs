@@ -52,6 +52,7 @@ fn defaults_hold_where_nothing_is_written() {
     assert_eq!(complaints, []);
 }
 
+/// Holds D-1.
 #[test]
 fn every_wrong_value_is_a_complaint_with_its_key_and_what_to_write() {
     let (sample, complaints) = read(json!({ "height": 11, "split": "evn", "breach": 0.5 }));

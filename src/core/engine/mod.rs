@@ -30,7 +30,7 @@ pub use forecast::{ExpectedError, Figure, Forecast, ShareFact};
 pub use published::{Interval, LegCount, Legs, LengthCount, StationCount, Tables};
 pub use reading::Reading;
 pub use registry::{
-    AuditForm, AuditInstance, BrokenForm, Build, Registration, Registry, STANDARD, World,
+    AuditForm, AuditInstance, BrokenForm, Build, DEFAULT, Registration, Registry, STANDARD, World,
 };
 pub use release::{Draft, EngineDescription, Release, ReleaseId, Row, UniverseFacts};
 

@@ -13,14 +13,17 @@ use crate::seal::SealedWindow;
 
 /// Every engine of this program, the default first.
 pub const STANDARD: &[Registration] = &[
+    weave::REGISTRATION,
     safepath::REGISTRATION,
     hybrid::REGISTRATION,
     hybrid::SIMPLE,
     seqpt::REGISTRATION,
-    weave::REGISTRATION,
     lk::REGISTRATION,
     projection::REGISTRATION,
 ];
+
+/// The engine of a configuration that names none.
+pub const DEFAULT: &str = STANDARD[0].name;
 
 /// Builds an engine from its keys. Without a world only the keys are read.
 pub type Build = fn(&mut Values<'_>, Option<&World>) -> Option<Arc<dyn Engine>>;
@@ -131,6 +134,22 @@ impl Registry {
     pub fn with(mut self, registration: Registration) -> Self {
         self.0.push(registration);
         self
+    }
+
+    /// The same with another default.
+    ///
+    /// # Panics
+    /// If there is no engine of this name.
+    #[must_use]
+    pub fn with_default(mut self, name: &str) -> Self {
+        let at = self.0.iter().position(|engine| engine.name == name).expect("a registered engine");
+        self.0[..=at].rotate_right(1);
+        self
+    }
+
+    /// The engine of a configuration that names none.
+    pub fn default_name(&self) -> &'static str {
+        self.0.first().map_or(DEFAULT, |engine| engine.name)
     }
 
     /// All of them.

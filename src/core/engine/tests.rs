@@ -85,6 +85,7 @@ impl ForEngine for AddUp {
 }
 
 proptest! {
+    /// Holds G-2.
     /// In exact fractions, for every engine: the longest path costs ε, and none costs more.
     #[test]
     fn the_longest_path_costs_exactly_epsilon_and_none_costs_more(

@@ -1,7 +1,8 @@
 //! What a release promises: the type, its words, and an independent check of promises that rows alone can break.
 //!
 //! In → out: an engine's [`Guarantee`]; paths with counts → nothing, or the first [`Breach`].
-//! Promises: Q-1 the check shares no code with the engines; Q-2 every breach of the definition is found; Q-3 memory grows
+//! Promises: Q-1 the check shares no code with the engines; Q-2 every breach of the definition is found; Q-3 memory
+//! grows
 //!   with the rows, not with the sequences that can be made from them.
 //! Refuses: nothing; it only looks.
 //! Why: what is promised, what is said about it and how it is checked must be one thing.

@@ -55,6 +55,7 @@ mod tests {
     use super::*;
     use crate::model::{Calendar, Cost, Digest, Mac};
 
+    /// Holds E-2, A-1.
     #[test]
     fn an_audit_run_is_booked_for_its_window_and_price() {
         let calendar = Calendar::new(jiff::tz::TimeZone::UTC, 86_400, 0, 3_600).unwrap();

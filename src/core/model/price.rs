@@ -142,6 +142,7 @@ impl Cost {
 mod tests {
     use super::*;
 
+    /// Holds N-1.
     #[test]
     fn decimals_become_exact_micro_epsilon() {
         let parse = MicroEpsilon::parse;

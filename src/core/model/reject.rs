@@ -148,6 +148,7 @@ mod tests {
 
     use super::*;
 
+    /// Holds I-3.
     #[test]
     fn every_reason_has_a_label_of_its_own() {
         let labels: HashSet<_> = Reject::ALL.iter().map(|reason| reason.label()).collect();

@@ -117,7 +117,8 @@ fn follow(worker: &mut Releaser<Rows>, effects: Vec<ReleaseEffect<Rows>>) -> Vec
     names
 }
 
-/// look, preflight, reserve, noise, publish, settle. The same again is free; anything else of the window is refused
+/// look, preflight, reserve, noise, publish, settle. The same again is free; anything else of the window is
+/// refused
 /// before anything is asked of a sink.
 #[test]
 fn a_window_is_paid_before_its_noise_and_settled_after_its_files() {
@@ -190,7 +191,9 @@ fn segments_that_no_correct_worker_writes_are_named_with_their_offset() {
     polled(&mut active(), 3, codec().finished(id, 0, 1, &[6; 24])).unwrap();
 }
 
-/// A transaction that was aborted is tried again, the same, once the group has been heard; one whose end nobody knows makes
+/// Holds.
+/// A transaction that was aborted is tried again, the same, once the group has been heard; one whose end nobody knows
+/// makes
 /// the worker leave.
 #[test]
 fn an_aborted_reservation_is_the_same_again_and_an_unknown_end_leaves() {
@@ -250,7 +253,8 @@ fn ingest() -> Ingest {
     Ingest::new(plan, now())
 }
 
-/// Decision 0005: nobody has committed for the partition, so it begins at its first record and seals from the first window.
+/// Decision 0005: nobody has committed for the partition, so it begins at its first record and seals from the first
+/// window.
 #[test]
 fn a_partition_without_a_commit_begins_at_its_first_record() {
     let mut worker = ingest();

@@ -1,6 +1,7 @@
 //! A transaction as data: what appears together, and the calls that make it so, in their order.
 //!
-//! Drivers execute the calls one by one and say how the transaction ended. They choose neither the order nor what follows.
+//! Drivers execute the calls one by one and say how the transaction ended. They choose neither the order nor what
+//! follows.
 
 use crate::planted;
 
@@ -56,7 +57,8 @@ pub struct Transaction {
     /// Committed for the worker's group. A worker that lost a partition cannot commit for it, so a transaction with
     /// positions is never a zombie's.
     pub positions: Vec<Position>,
-    /// How many records the ledger must have for this transaction to append to it: between two of ours another worker may
+    /// How many records the ledger must have for this transaction to append to it: between two of ours another worker
+    /// may
     /// have had the writer's name, even one of another group, which our group does not refuse.
     pub ledger_length: Option<u64>,
 }
@@ -88,7 +90,8 @@ impl Transaction {
         self.records.is_empty() && self.positions.is_empty()
     }
 
-    /// The calls, in their order. Membership is fetched before ownership is checked: an old generation is refused by the
+    /// The calls, in their order. Membership is fetched before ownership is checked: an old generation is refused by
+    /// the
     /// broker, and a fresh one is used only for what is still ours.
     pub fn calls(&self) -> impl Iterator<Item = Call<'_>> {
         let positions = self.positions.as_slice();
@@ -117,7 +120,8 @@ pub enum Ended {
     Committed,
     /// Nothing of it appeared or ever will; the same may be tried again.
     Aborted,
-    /// Nothing of it appeared, and some of the partitions are not ours any more, or the group is moving: poll, and look.
+    /// Nothing of it appeared, and some of the partitions are not ours any more, or the group is moving: poll, and
+    /// look.
     Lost,
     /// Another worker has taken over.
     Fenced(String),

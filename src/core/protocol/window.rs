@@ -160,7 +160,8 @@ impl<R: Render> fmt::Debug for Made<R> {
     }
 }
 
-/// Drawing the noise: long work that any thread may do. It holds the permit, so it exists only once the price is durable.
+/// Drawing the noise: long work that any thread may do. It holds the permit, so it exists only once the price is
+/// durable.
 pub struct MakeJob<R> {
     sealed: SealedWindow,
     permit: Permit,

@@ -81,7 +81,8 @@ impl GatheredWindows {
         self.windows.iter().find(|(_, gathering)| is_complete(gathering)).map(|(window, _)| *window)
     }
 
-    /// Hands the taps of a complete window over. Its place stays until [`Self::settle`]: whoever fails on the way starts
+    /// Hands the taps of a complete window over. Its place stays until [`Self::settle`]: whoever fails on the way
+    /// starts
     /// over from the committed position.
     pub fn take_stamps(&mut self, window: WindowId) -> Vec<Stamp> {
         let Some(gathering) = self.windows.get_mut(&window) else { return Vec::new() };
@@ -171,6 +172,7 @@ mod tests {
         assert_eq!(gathered.earliest_needed(), Some(6));
     }
 
+    /// Holds S-7, S-8.
     #[test]
     fn taps_after_a_marker_and_a_second_marker_are_broken_invariants() {
         let mut gathered = GatheredWindows::default();

@@ -47,6 +47,7 @@ fn a_tap_that_is_there_three_times_counts_once() {
     assert_eq!(sealed.mac(), freeze(&[tap, stamp(1, 6, 2)], 12).mac());
 }
 
+/// Holds S-1.
 #[test]
 fn the_same_tap_of_another_card_is_no_duplicate() {
     let sealed = freeze(&[stamp(1, 5, 2), stamp(2, 5, 2)], 12);
@@ -67,6 +68,7 @@ fn a_trajectory_keeps_its_first_doublets() {
     );
 }
 
+/// Holds S-2.
 #[test]
 fn duplicates_go_before_lengths_are_cut() {
     let (first, second, third) = (stamp(1, 1, 4), stamp(1, 2, 5), stamp(1, 3, 6));
@@ -86,6 +88,7 @@ fn a_repeated_doublet_stays() {
     assert_eq!(only(&freeze(&taps, 12)), [(3, 0), (3, 0), (3, 0)]);
 }
 
+/// Holds S-3.
 #[test]
 fn the_mac_follows_window_card_station_and_slot() {
     let base = [stamp(1, 1, 3), stamp(2, 2, 3)];
@@ -153,6 +156,7 @@ proptest! {
         prop_assert!(one.trajectories() == other.trajectories());
     }
 
+    /// Holds S-4.
     #[test]
     fn one_card_never_touches_another(
         taps in prop::collection::vec((0..4_u32, 0..9_u32, 0..4_u32), 1..60),

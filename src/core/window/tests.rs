@@ -80,6 +80,7 @@ fn nothing_in_a_file_is_late_or_ahead() {
     assert_eq!(gate().judge(&window, window.start(), Arrival::InFile), Ok(()));
 }
 
+/// Holds W-1.
 #[test]
 fn the_range_is_half_open_and_comes_first() {
     let range = Some(WindowId::new(10)..WindowId::new(12));
@@ -200,6 +201,7 @@ fn gates() -> [Gate; 3] {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
+    /// Holds W-2.
     #[test]
     fn any_one_card_taken_away_leaves_every_other_trajectory_as_it_was(
         (sent, shuffled) in feed(),
@@ -217,6 +219,7 @@ proptest! {
         }
     }
 
+    /// Holds F-4.
     #[test]
     fn any_order_of_arrival_gives_the_same_batch((sent, shuffled) in feed()) {
         for gate in gates() {

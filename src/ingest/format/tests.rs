@@ -47,6 +47,7 @@ pub(super) fn judged(format: &dyn Format, record: &str) -> Result<Option<TapKind
     Ok(format.mapping().kind(&picked))
 }
 
+/// Holds I-5.
 #[test]
 fn every_format_has_a_name_of_its_own_and_builds_without_keys() {
     let names: HashSet<&str> = names().into_iter().collect();

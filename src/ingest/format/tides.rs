@@ -1,4 +1,5 @@
-//! TIDES 1.0 `fare_transactions`, as JSON objects or as CSV: the standard says what the fields are called, which records are
+//! TIDES 1.0 `fare_transactions`, as JSON objects or as CSV: the standard says what the fields are called, which
+//! records are
 //! taps, and how a missing value is written.
 
 use std::borrow::Cow;

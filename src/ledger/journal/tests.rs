@@ -143,6 +143,7 @@ fn what_was_booked_is_there_after_reopening() {
     assert_eq!((journal.book().feed(), journal.tail()), (Some("metro"), Tail::Whole));
 }
 
+/// Holds L-4.
 #[test]
 fn the_same_request_again_is_free_before_and_after_settling() {
     let (_dir, path) = made();
@@ -175,6 +176,7 @@ fn a_refused_request_writes_nothing() {
     assert_eq!(journal.refusal(&request(1, 1)), None, "the same again would be granted");
 }
 
+/// Holds L-1.
 #[test]
 fn a_reservation_is_in_the_file_before_its_permit_exists() {
     let (_dir, path) = made();

@@ -174,7 +174,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Offset and metadata of every partition in one read; it waits for a pending transaction, because we read committed.
+    /// Offset and metadata of every partition in one read; it waits for a pending transaction, because we read
+    /// committed.
     fn positions(&self, gained: &BTreeSet<i32>) -> Result<IngestEvent, Error> {
         let topic = self.group.topic();
         let n_partitions = i32::try_from(self.n_partitions()?).unwrap_or(i32::MAX);

@@ -145,6 +145,7 @@ fn disk_with_room(bytes: u64) -> Open {
     Box::new(move |path| Ok(Box::new(Small { file: disk(path)?, room: room.clone() })))
 }
 
+/// Holds P-2.
 #[test]
 fn a_full_disk_leaves_nothing_half_written() {
     let home = tempfile::tempdir().unwrap();

@@ -2,7 +2,7 @@
 //! stations, then by stations; and `simple`, its baseline without groups.
 //!
 //! In → out: a sealed window → consistent noisy counts of whole sequences, or of paths of doublets.
-//! Promises: P-1 ε-differential privacy for one card in one window; P-2 the longest path costs exactly ε.
+//! Promises: G-1 ε-differential privacy for one card in one window; G-2 the longest path costs exactly ε.
 //! Refuses: a fan-out of 2 or less, which leaves nothing for stations, before anything is paid.
 //! Why: `PROOF.md` beside this file.
 #![doc = include_str!("PROOF.md")]

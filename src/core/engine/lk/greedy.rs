@@ -171,7 +171,8 @@ impl<'a> Greedy<'a> {
         chosen.iter().for_each(|&trip| self.is_chosen[trip as usize] = true);
         let mut counted = 0;
         loop {
-            // More than half of everybody at the beginning, or no steps left to look closer: all of them, which is always valid.
+            // More than half of everybody at the beginning, or no steps left to look closer: all of them, which is
+            // always valid.
             if chosen.len() * 2 > everybody.len() || self.work.is_over() {
                 self.losses.clear();
                 if !self.work.is_over() {

@@ -2,8 +2,8 @@
 //! knows of a card, up to L doublets, fits at least K cards; those first that mean least to the flowgraph.
 //!
 //! In → out: a sealed window → exact counts of what is left of its trajectories.
-//! Promises: P-1 every sequence of at most L doublets in the release is contained in at least K of its trajectories;
-//!   P-2 a trajectory keeps its order, an emptied one disappears; P-3 the same input gives the same output.
+//! Promises: X-1 every sequence of at most L doublets in the release is contained in at least K of its trajectories;
+//!   X-2 a trajectory keeps its order, an emptied one disappears; X-3 the same input gives the same output.
 //! Refuses: a window that takes more than `max_work` steps, before it is booked; its own result, if one sequence
 //!   breaks the promise.
 //! Why: `PROOF.md` beside this file; the paper's errata are named where they bite.

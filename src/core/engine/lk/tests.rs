@@ -135,6 +135,7 @@ fn two_doublets_of_one_slot_come_in_both_orders_and_a_doublet_after_itself() {
     assert_eq!(mined(&paths(&all), 2, 3), expected.into_iter().collect());
 }
 
+/// Holds X-2.
 #[test]
 fn a_trajectory_keeps_its_order_and_an_emptied_one_disappears() {
     let before = paths(&["c1 a1 b2", "c1 a1 b2", "z9"]);
@@ -208,6 +209,7 @@ fn a_release_says_what_it_promises_and_what_it_does_not() {
     assert!(empty.post_processing().iter().any(|words| words.contains("empty")));
 }
 
+/// Holds Y-3.
 #[test]
 fn random_suppression_follows_the_key_alone() {
     let random = engine(3, 3, Score::Random);
@@ -219,6 +221,7 @@ fn random_suppression_follows_the_key_alone() {
     assert!((2..40).any(|seed| run(seed) != run(1)), "another key gives another order");
 }
 
+/// Holds Y-2.
 /// When no steps are left for checking, what is known to be valid is done: everything goes everywhere.
 #[test]
 fn without_steps_left_suppression_is_global_and_the_promise_holds() {
@@ -250,6 +253,7 @@ fn small_city() -> impl Strategy<Value = Vec<Vec<Doublet>>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
+    /// Holds X-1.
     #[test]
     fn the_miner_finds_exactly_the_minimal_violating_sequences(
         paths in small_city(), l in 1..5_u32, k in 1..5_u32,

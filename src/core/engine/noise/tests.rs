@@ -68,6 +68,7 @@ fn geometric_has_its_exact_distribution_at_three_scales() {
     }
 }
 
+/// Holds N-2.
 #[test]
 fn discrete_laplace_has_its_exact_distribution_at_three_scales() {
     for (num, den) in [(1, 1), (24, 1), (1, 3)] {
@@ -191,6 +192,7 @@ fn the_ends_of_the_range_neither_panic_nor_hang() {
     );
 }
 
+/// Holds N-4.
 /// `≥ θ` for both kinds: the share of empties with exactly θ is the share of zeros in a geometric.
 #[test]
 fn the_threshold_itself_passes_for_occupied_and_for_empty_nodes() {
@@ -204,6 +206,7 @@ fn the_threshold_itself_passes_for_occupied_and_for_empty_nodes() {
     assert!(exactly > 100, "{exactly} empties stand exactly at the threshold");
 }
 
+/// Holds N-5.
 #[test]
 fn every_node_has_its_own_stream_and_every_key_its_own_noise() {
     let class = NodeClass::new(Scale::new(1_000, 1).unwrap(), 1);

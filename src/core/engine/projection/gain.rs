@@ -117,6 +117,7 @@ mod tests {
         );
     }
 
+    /// Holds Q-3.
     #[test]
     fn long_trajectories_compare_as_exactly_as_short_ones() {
         let gain = |losses: &Losses, solved, length, removed| Gain {

@@ -74,6 +74,7 @@ fn table_1_has_the_printed_problems() {
     assert_eq!(tree.problems(), tree.threats());
 }
 
+/// Holds Y-1.
 #[test]
 fn table_1_is_suppressed_until_nothing_is_inferred() {
     let (engine, tree) = table_1();

@@ -24,6 +24,7 @@ pub const REGISTRATION: Registration = Registration {
     starter: "[engine.safepath]\n\
         height = 4                          # taps of a trip that a release can show\n\
         threshold = \"own-noise\"\n\
+        allocation = \"even\"                 # \"paper\" starves the time taxonomy where there are many slots\n\
         # taxonomy.locations = { fanout = 2, height = 3 }   # left out: halves of the station list; or \"lines\", \"flat\"\n\
         # taxonomy.times = { fanout = 2, height = 3 }       # left out: halves of the day\n",
     demo: "[engine]\nname = \"safepath\"\nepsilon = \"4.0\"\n\n[engine.safepath]\nheight = 2\nallocation = \"even\"\n\

@@ -2,7 +2,7 @@
 //! and then by time, both down a taxonomy.
 //!
 //! In → out: a sealed window → consistent noisy counts of whole paths.
-//! Promises: P-1 ε-differential privacy for one card in one window; P-2 the longest path costs exactly ε.
+//! Promises: G-1 ε-differential privacy for one card in one window; G-2 the longest path costs exactly ε.
 //! Refuses: a taxonomy that leaves no budget for its leaves, before anything is paid.
 //! Why: `PROOF.md` beside this file; the paper's errata are named where they bite.
 #![doc = include_str!("PROOF.md")]

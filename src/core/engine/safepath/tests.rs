@@ -124,6 +124,7 @@ fn growth_is_a_property_of_the_configuration() {
     assert!((expected_nodes(10.0, 3) - 1_110.0).abs() < 1e-9);
 }
 
+/// Holds E-4.
 #[test]
 fn an_empty_window_one_station_and_a_tree_higher_than_any_trip_still_give_a_release() {
     let one = SafePath::new(
@@ -189,6 +190,7 @@ fn slots_never_decrease_along_a_released_path() {
     }
 }
 
+/// Holds L-2, E-1.
 #[test]
 fn a_permit_for_something_else_makes_no_release() {
     let engine = SafePath::new(settings(68), 24).unwrap();

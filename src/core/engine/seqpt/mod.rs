@@ -2,7 +2,7 @@
 //! node. It exists to be measured against.
 //!
 //! In → out: a sealed window → consistent noisy counts of whole paths.
-//! Promises: P-1 ε-differential privacy for one card in one window; P-2 the longest path costs exactly ε.
+//! Promises: G-1 ε-differential privacy for one card in one window; G-2 the longest path costs exactly ε.
 //! Refuses: nothing by itself; the configuration refuses a tree that noise alone would fill.
 //! Why: `PROOF.md` beside this file.
 #![doc = include_str!("PROOF.md")]

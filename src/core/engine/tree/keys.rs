@@ -15,7 +15,8 @@ crate::keys! {
     pub struct TreeKeys {
         /// taps of a trip that a release can show; at most window.max_length
         height: Positive<10_000> = default(4);
-        /// smallest noisy count that is kept: own-noise | level-noise (the paper's text, lets noise through) | an integer
+        /// smallest noisy count that is kept: own-noise | level-noise (the paper's text, lets noise through) | an
+        /// integer
         threshold: Threshold = default("own-noise");
         /// noisy nodes; beyond it the tree is cut in a fixed order, and ε stays spent
         max_nodes: Whole<1, 4_294_967_295> = default(50_000_000);

@@ -112,6 +112,7 @@ fn taxonomy() -> impl Strategy<Value = Taxonomy> {
 }
 
 proptest! {
+    /// Holds N-3, T-4, T-5.
     /// If everything passes, every candidate is asked about once: what is counted is what there is.
     #[test]
     fn every_candidate_is_asked_about_exactly_once(
@@ -229,6 +230,7 @@ proptest! {
         prop_assert_eq!(released, expected);
     }
 
+    /// Holds T-2.
     #[test]
     fn the_tree_does_not_depend_on_the_number_of_threads(
         paths in prop::collection::vec(prop::collection::vec(0_u32..30, 1..5), 0..200),

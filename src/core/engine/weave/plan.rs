@@ -77,14 +77,16 @@ impl Split {
     }
 }
 
-/// How much more coarse tables get in a small window, in thousandths: the cube root of 400,000 over cards × ε, from 1 to 6.
+/// How much more coarse tables get in a small window, in thousandths: the cube root of 400,000 over cards × ε, from 1
+/// to 6.
 fn lift(evidence: u64) -> u64 {
     let fits =
         |lift: &u64| u128::from(*lift).pow(3) * u128::from(evidence) <= 400_000 * 1_000_000_000;
     (10..=60).rev().map(|tenth| tenth * 100).find(fits).unwrap_or(1_000)
 }
 
-/// How well cards fill the cells of stations by slots, in thousandths of two cards × ε a cell. Where they do not, totals
+/// How well cards fill the cells of stations by slots, in thousandths of two cards × ε a cell. Where they do not,
+/// totals
 /// by station and by slot are all that can be said, and get the share.
 fn density(shape: Shape, evidence: u64) -> u64 {
     let has_margins = shape.slots > 1 && shape.stations > 1;

@@ -86,6 +86,7 @@ fn any_path() -> impl Strategy<Value = Vec<(u32, u32)>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
+    /// Holds V-1.
     /// Line 3, by brute force: every table, with and without each card.
     #[test]
     fn every_table_changes_by_at_most_its_clip_when_a_card_leaves(
@@ -111,6 +112,7 @@ proptest! {
         }
     }
 
+    /// Holds V-2.
     /// Line 2, exactly: what each table costs is its clip over its scale, and the sum is at most ε.
     #[test]
     fn what_all_tables_cost_adds_up_to_at_most_epsilon(
@@ -186,6 +188,7 @@ fn answered(paths: &[Vec<(u32, u32)>], terms: Terms) -> (Answers, Vec<(Name, u64
     (answers, source.asked.into_inner().unwrap())
 }
 
+/// Holds V-3.
 /// Lines 1 and 4: neighbours that get the same answers are asked the same questions, and what is made of the
 /// answers is the same to the last bit: nothing after the measurement reads a trajectory.
 #[test]

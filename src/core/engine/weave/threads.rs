@@ -4,7 +4,8 @@ use std::num::NonZeroUsize;
 
 use rayon::iter::{ParallelBridge, ParallelIterator};
 
-/// Does every task, on every core unless one thread is wanted; which thread does it and when changes nothing, because tasks share nothing.
+/// Does every task, on every core unless one thread is wanted; which thread does it and when changes nothing, because
+/// tasks share nothing.
 pub(super) fn for_each<T: Send>(
     threads: NonZeroUsize,
     tasks: impl Iterator<Item = T> + Send,

@@ -24,6 +24,7 @@ fn check_projection(paths: &[&str], owner: &[Option<u32>], breach: &str) -> Resu
     projection(&trips, owner, Portion::parse(breach).unwrap())
 }
 
+/// Holds Q-2.
 #[test]
 fn a_sequence_that_too_few_share_is_found_at_every_length() {
     let rare = |length, support, k| Err(Breach::Rare { length, support, k });

@@ -122,6 +122,7 @@ fn a_repeat_that_pays_counts_in_full() {
     assert!(matches!(known, Verdict::Known(..)), "the same again is free even at the cap");
 }
 
+/// Holds L-3.
 #[test]
 fn the_lifetime_cap_is_exact() {
     let mut book = opened();
@@ -254,6 +255,7 @@ fn suppressed(day: i64, batch: u8) -> Request {
     Request { cost: Cost::syntactic(), ..request(day, batch, 0) }
 }
 
+/// Holds E-3.
 #[test]
 fn suppression_costs_nothing_and_is_recorded_once_per_window() {
     let (mut book, mut settings) = (opened(), settings());

@@ -186,7 +186,8 @@ impl Ingest {
         Ok(vec![IngestEffect::AssignAt(positions)])
     }
 
-    /// Nobody has committed here. Every window that is not released yet may still need this partition's taps and marker,
+    /// Nobody has committed here. Every window that is not released yet may still need this partition's taps and
+    /// marker,
     /// whatever others have sealed: its worker may have died before its first flush. A released one cannot: its markers
     /// counted the partitions after the deadline, so this one came later. A feed whose every position is gone after
     /// windows were released is the operator's to decide.
@@ -252,7 +253,8 @@ impl Ingest {
         IngestEffect::Leave(why)
     }
 
-    /// A quiet partition has finished a window when its position has reached an end that was fetched after the deadline.
+    /// A quiet partition has finished a window when its position has reached an end that was fetched after the
+    /// deadline.
     fn ends_read(&mut self, asked: Timestamp, ends: &[(i32, i64, i64)]) {
         for (number, position, end) in ends {
             if let Some(partition) = self.partitions.get_mut(number)

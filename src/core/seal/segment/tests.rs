@@ -27,6 +27,7 @@ fn counter() -> impl FnMut() -> Nonce {
     }
 }
 
+/// Holds S-6.
 #[test]
 fn taps_come_back_from_segments_that_fit_the_broker() {
     let (codec, window) = (codec(1, "feed"), WindowId::new(-3));
@@ -81,6 +82,7 @@ fn every_changed_byte_is_noticed() {
     }
 }
 
+/// Holds F-3.
 #[test]
 fn a_segment_shows_neither_cards_nor_feed() {
     let codec = codec(1, "a-feed-with-a-long-name");

@@ -1,5 +1,6 @@
 use super::*;
 
+/// Holds V-4.
 /// Line 5: the number of threads never shows.
 #[test]
 fn one_two_and_seven_threads_give_the_same_window() {
