@@ -152,8 +152,8 @@ fn write_files(
     Ok(n_taps)
 }
 
-/// Writes all taps of a city, card by card, and gives their number. `progress` is told how many there are, now and then and
-/// at the end.
+/// Writes all taps of a city, card by card, and gives their number. `progress` is told how many there are, now and
+/// then and at the end.
 fn write_taps(
     city: &City,
     format: &dyn Format,

@@ -29,8 +29,8 @@ const KEYS: [&str; 13] = [
 ];
 
 /// Everything that can change a release: feed, stations, taxonomies, window, engine and its revision. Not paths,
-/// addresses, words, or which windows exist. The form of this text is as old as the first release: another one would make
-/// every feed look changed.
+/// addresses, words, or which windows exist. The form of this text is as old as the first release: another one would
+/// make every feed look changed.
 pub(super) fn digest(file: &File<'_>, registry: &Registry, settings: &Settings) -> Digest {
     let id = &settings.feed.id;
     let mut text = format!("feed.id = {id:?}\nstations = {}\n", settings.stations.digest());
@@ -58,7 +58,8 @@ pub(super) fn digest(file: &File<'_>, registry: &Registry, settings: &Settings) 
     Digest::of(text.as_bytes())
 }
 
-/// What decides which records count, and what they mean. Nothing for a feed without such rules, as before there were any.
+/// What decides which records count, and what they mean. Nothing for a feed without such rules, as before there were
+/// any.
 fn rules(file: &File<'_>, registry: &Registry, settings: &Settings) -> String {
     let mut text = String::new();
     let mapping = settings.feed.format.mapping();

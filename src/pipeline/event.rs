@@ -36,7 +36,8 @@ pub enum Event {
     Ingested {
         /// How many.
         counts: Counts,
-        /// How far each window of each partition came. None for a file: its reader writes the board itself, block by block.
+        /// How far each window of each partition came. None for a file: its reader writes the board itself, block by
+        /// block.
         windows: Vec<FlushedWindow>,
     },
     /// A flush took so many seconds.

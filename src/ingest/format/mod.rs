@@ -1,7 +1,8 @@
 //! How a record is written. A format is one file here and one line of [`STANDARD`].
 //!
 //! In → out: the bytes of a record ↔ its named fields.
-//! Promises: I-4 what `encode` writes, `pick` reads; I-5 a format's name, keys and records are known to its own file alone.
+//! Promises: I-4 what `encode` writes, `pick` reads; I-5 a format's name, keys and records are known to its own file
+//!   alone.
 //! Refuses: records that are not in the format, and headers that lack a column that is wanted.
 //! Why: decoder, configuration and commands work for a format they have never heard of.
 
