@@ -1,6 +1,5 @@
-//! What time it is: asked of a value that is handed in, so that tests decide (`tests/it/one_release.rs`; the simulator
-//! hands the
-//! protocol its time itself).
+//! What time it is: asked of a value that is handed in, so that tests decide (`tests/it/one_release.rs`; the
+//! simulator hands the protocol its time itself).
 
 use jiff::Timestamp;
 

@@ -1,10 +1,8 @@
 //! Draws: weighted choices, times near a usual one, waits, stays and luck; and the distribution of trajectory lengths.
 //!
 //! The distributions are `rand_distr`'s. Sums, products and quotients are exact to the last bit on every machine;
-//! logarithms
-//! and exponentials are not. Whatever is drawn with one is rounded at once, to whole seconds or thousandths, so that
-//! the last
-//! bit does not show and the same seed gives the same bytes.
+//! logarithms and exponentials are not. Whatever is drawn with one is rounded at once, to whole seconds or
+//! thousandths, so that the last bit hardly ever shows (decision 0011).
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::Rng;
@@ -51,17 +49,18 @@ pub(super) fn wait(headway: u32, rng: &mut ChaCha8Rng) -> u32 {
 }
 
 /// Draws how many seconds somebody stays at the end of an outing: log-normal with a median of about 115 minutes and a
-/// mean of
-/// about 130, between 20 minutes and 8 hours.
+/// mean of about 130, between 20 minutes and 8 hours.
 pub(super) fn stay(rng: &mut ChaCha8Rng) -> u32 {
     let stay = LogNormal::<f64>::new(8.84, 0.5).expect("both parameters are numbers");
     stay.sample(rng).clamp(1_200.0, 28_800.0).round() as u32
 }
 
-/// Draws how much more popular a station is than its place says: Pareto's law that few have most, from 1 to 50.
+/// Draws how much more popular a station is than its place says: Pareto's law with shape 1, cut off at 20.
 pub(super) fn luck(rng: &mut ChaCha8Rng) -> f64 {
-    let luck = Pareto::<f64>::new(1.0, 0.7).expect("both parameters are positive");
-    (luck.sample(rng).min(50.0) * 1_000.0).round() / 1_000.0
+    let law = Pareto::<f64>::new(1.0, 1.0).expect("both parameters are positive");
+    // One draw in twenty lies beyond the end, and is drawn again.
+    let luck = law.sample_iter(rng).find(|luck| *luck <= 20.0).unwrap_or(1.0);
+    (luck * 1_000.0).round() / 1_000.0
 }
 
 /// The share of cards whose length comes from the heavy tail.

@@ -94,7 +94,7 @@ impl Network {
     }
 
     /// Stations nearer to downtown than `radius` kilometres are popular, and each has a luck of
-    /// its own that makes some up to fifty times as popular as their like.
+    /// its own that makes some up to twenty times as popular as their like.
     fn popularity(&self, radius: f64, rng: &mut ChaCha8Rng) -> Choice {
         let weights: Vec<f64> = self
             .stations

@@ -162,8 +162,7 @@ fn write_files(
 }
 
 /// Writes all taps of a city, card by card, and gives their number. `progress` is told how many there are, now and
-/// then and
-/// at the end.
+/// then and at the end.
 fn write_taps(
     city: &City,
     format: &dyn Format,

@@ -30,8 +30,7 @@ const KEYS: [&str; 13] = [
 
 /// Everything that can change a release: feed, stations, taxonomies, window, engine and its revision. Not paths,
 /// addresses, words, or which windows exist. The form of this text is as old as the first release: another one would
-/// make
-/// every feed look changed.
+/// make every feed look changed.
 pub(super) fn digest(file: &File<'_>, registry: &Registry, settings: &Settings) -> Digest {
     let id = &settings.feed.id;
     let mut text = format!("feed.id = {id:?}\nstations = {}\n", settings.stations.digest());

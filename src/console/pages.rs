@@ -106,7 +106,10 @@ pub(super) fn windows(shown: &Shown) -> Markup {
             p { "Watermark (latest tap read): " (known.watermark.map_or("none yet".to_owned(), |at| at.to_string())) }
             @if lines.is_empty() { p { "No window yet: the release worker has not opened the ledger." } }
             @else { div.wide { table {
-                thead { tr { th { "From" } th { "To" } th { "State" } th { "Closes in" } th { "Partitions done" } th.n { "Taps" } th { "Note" } } }
+                thead { tr {
+                    th { "From" } th { "To" } th { "State" } th { "Closes in" } th { "Partitions done" }
+                    th.n { "Taps" } th { "Note" }
+                } }
                 tbody { @for line in &lines { (window_row(line)) } }
             } } }
         },

@@ -81,8 +81,7 @@ struct Gathered {
 }
 
 /// Blocks are read one after the other and decoded on every core. Which core decodes which block does not matter: a
-/// window
-/// has one canonical order.
+/// window has one canonical order.
 fn decode_blocks(
     lines: &mut Lines,
     decoder: impl Fn() -> Result<Decoder, Error> + Sync,

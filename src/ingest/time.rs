@@ -293,8 +293,7 @@ mod tests {
     }
 
     /// The last day that the calendar library knows: local times there count as long as their instant exists, with
-    /// seconds or
-    /// without; an instant that does not exist is no local time.
+    /// seconds or without; an instant that does not exist is no local time.
     #[test]
     fn the_last_day_of_all_is_read_the_same_in_every_form() {
         let kathmandu = Some("Asia/Kathmandu");
@@ -339,7 +338,8 @@ mod tests {
                 "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S-05:00", "%Y-%m-%dT%H:%M:%S.123456789+05:45",
                 "%Y-%m-%dT%H:%M:%S[Asia/Tokyo]", "%Y-%m-%dT%H:%M-05:00[America/Toronto]", "%s", "%s000", "%s.5",
             ]),
-            zone in prop::sample::select(vec!["Asia/Kathmandu", "America/Toronto", "Australia/Lord_Howe", "Pacific/Apia"]),
+            zone in prop::sample::select(
+                vec!["Asia/Kathmandu", "America/Toronto", "Australia/Lord_Howe", "Pacific/Apia"]),
             changes in prop::collection::vec(
                 (any::<prop::sample::Index>(), "[0-9TtZz:. +\\-\\[\\]/,]", 0..3_u8), 0..3),
         ) {

@@ -1,6 +1,5 @@
 //! Named crash points, in builds for tests only (feature `crash-points`): a test ends the process exactly there, as a
-//! power
-//! cut would, or stops it, as a machine that sleeps would.
+//! power cut would, or stops it, as a machine that sleeps would.
 //!
 //! `TAPVEIL_CRASH_AT=name` or `name:3` (the third time) ends it; `TAPVEIL_STOP_AT` sends it SIGSTOP instead, so that
 //! somebody can wake it when another worker has taken over. A shipped build holds neither the names nor the variables.

@@ -1,8 +1,6 @@
 //! A Kafka inside this process, for demonstrations: librdkafka's mock cluster. Its limits: transactions are accepted
-//! but
-//! not real, offsets in them are not kept, 5 MiB stay per partition, nothing can be asked about or done to a topic. So
-//! it
-//! suits one run from the beginning to the end, and nothing that must survive.
+//! but not real, offsets in them are not kept, 5 MiB stay per partition, nothing can be asked about or done to a
+//! topic. So it suits one run from the beginning to the end, and nothing that must survive.
 
 use rdkafka::mocking::MockCluster;
 use rdkafka::producer::DefaultProducerContext;

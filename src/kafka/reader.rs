@@ -109,8 +109,7 @@ pub fn is_passing(error: &KafkaError) -> bool {
 }
 
 /// Asks until an answer comes that says something, at most for `within`: a broker that dies takes the question with
-/// it, and whoever
-/// leads in its place answers the next.
+/// it, and whoever leads in its place answers the next.
 pub fn ask_again<T>(
     within: Duration,
     mut ask: impl FnMut() -> Result<T, KafkaError>,

@@ -164,8 +164,8 @@ impl fmt::Display for Warning {
 }
 
 /// Makes missing topics if that is allowed, checks those that are there. All complaints come at once. `grace`: how
-/// long after
-/// its window's end a tap counts, where arrival decides that; taps must be kept for longer than that and a flush.
+/// long after its window's end a tap counts, where arrival decides that; taps must be kept for longer than that and a
+/// flush.
 pub fn ensure(
     settings: &Settings,
     grace: Option<Duration>,

@@ -1,10 +1,9 @@
 //! Transactions: everything in one appears together, or never. Executes the calls that the protocol lists, in their
 //! order.
 //!
-//! Every transaction has a producer epoch of its own (decision 0007): whatever the network still carries of an earlier
-//! one,
-//! the brokers refuse. librdkafka initialises a producer once, so a new epoch is a new producer; it is opened in the
-//! background right after the transaction before has ended, and used only for the next one.
+//! Every transaction has a producer epoch of its own (decision 0007): whatever the network still carries of an
+//! earlier one, the brokers refuse. librdkafka initialises a producer once, so a new epoch is a new producer; it is
+//! opened in the background right after the transaction before has ended, and used only for the next one.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -100,8 +99,7 @@ impl Transactions {
         let surroundings = Surroundings { transactions: self, group, ledger_length };
         let ended = epoch.spend(&mut |producer| surroundings.make_calls(after, producer));
         // Only an end that shows that the name is still ours is followed by a new epoch at once: whoever was replaced
-        // would
-        // fence the successor.
+        // would fence the successor.
         if matches!(ended, Ok(Ended::Committed) | Err(_)) {
             self.prepare(epoch);
         }

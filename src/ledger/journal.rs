@@ -85,8 +85,7 @@ impl Journal {
     }
 
     /// Appends records and forces them to disk. On a failed write the file is cut back to what it was, so that a full
-    /// disk
-    /// leaves no half record; if even that fails the next opening finds it torn.
+    /// disk leaves no half record; if even that fails the next opening finds it torn.
     fn append(&mut self, text: &[u8]) -> Result<(), Error> {
         let before = self.file.stream_position().map_err(|error| failed(&self.path, error))?;
         let written = self.file.write_all(text).and_then(|()| self.file.sync_data());

@@ -32,9 +32,8 @@ impl Health {
     }
 }
 
-/// How far each window of each partition is. Ingest writes it and console and metrics read it at the same time: nobody
-/// waits
-/// for the whole board.
+/// How far each window of each partition is. Ingest writes it and console and metrics read it at the same time:
+/// nobody waits for the whole board.
 #[derive(Debug, Default)]
 pub struct Board {
     windows: DashMap<(i32, WindowId), Progress>,

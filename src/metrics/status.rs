@@ -1,6 +1,5 @@
 //! What the console shows of windows and budget: written by the workers, read by whoever looks. No passenger's number
-//! is
-//! in it but the operator's watermark.
+//! is in it but the operator's watermark.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,6 +1,5 @@
 //! One way to release windows, for files and for Kafka: executes what the protocol wants through four seams and feeds
-//! back
-//! what happened. It decides nothing.
+//! back what happened. It decides nothing.
 
 use std::collections::VecDeque;
 use std::time::Instant;

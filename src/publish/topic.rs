@@ -93,8 +93,7 @@ impl Sink for ReleaseTopic {
 }
 
 /// The records of a release. The manifest has the same bytes as the one that [`Files`](super::Files) writes, and the
-/// rows
-/// are those of the same paths.csv.
+/// rows are those of the same paths.csv.
 pub fn records_of(rendered: &Rendered) -> Vec<TopicRecord> {
     records(rendered.manifest.clone(), |chunks| {
         let mut rows = csv::ReaderBuilder::new().from_reader(rendered.paths_csv().bytes.as_slice());

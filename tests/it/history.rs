@@ -16,8 +16,7 @@ use crate::service::{Feed, Worker, assert_same_paths, batches};
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 /// A week in the order of its taps, on the topic already. A worker that died is missed after six seconds, the least
-/// that
-/// a broker allows.
+/// that a broker allows.
 pub(crate) fn week(brokers: &str, cards: u32) -> Feed {
     let feed = Feed::history(brokers, cards);
     sort_by_time(&feed);

@@ -1,11 +1,9 @@
-//! The service behind a network that delivers late: an `EndTxn` arrives when its sender's retry has long succeeded and
-//! the next
-//! transaction is open.
+//! The service behind a network that delivers late: an `EndTxn` arrives when its sender's retry has long succeeded
+//! and the next transaction is open.
 //!
-//! The proxy stands between the program and a real broker. It keeps one `EndTxn`, cuts the connection it came on, lets
-//! the client's retry pass, and delivers what it kept when everything of the next transaction is written and its
-//! positions
-//! are not.
+//! The proxy stands between the program and a real broker. It keeps one `EndTxn`, cuts the connection it came on,
+//! lets the client's retry pass, and delivers what it kept when everything of the next transaction is written and its
+//! positions are not.
 
 mod wire;
 

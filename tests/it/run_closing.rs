@@ -84,8 +84,7 @@ fn workers_that_slept_over_the_deadline_seal_the_same_window_and_a_silent_partit
 }
 
 /// The same taps into two feeds with one secret, one of them without a card: what the engine gets of all other cards
-/// is the
-/// same, down to the tap, also around the deadline.
+/// is the same, down to the tap, also around the deadline.
 #[test]
 fn a_card_that_is_taken_away_takes_its_own_trajectory_away_and_nothing_else() {
     let Some(brokers) = bootstrap() else { return };

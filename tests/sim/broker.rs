@@ -1,6 +1,6 @@
-//! A broker in memory, with what the protocol rests on: logs with LogAppendTime, transactions with epochs and fencing,
-//! the
-//! last stable offset, aborted records, offsets with metadata that appear with their transaction, groups.
+//! A broker in memory, with what the protocol rests on: logs with LogAppendTime, transactions with epochs and
+//! fencing, the last stable offset, aborted records, offsets with metadata that appear with their transaction,
+//! groups.
 //!
 //! What it assumes of real brokers, and the tests that saw each on one: `ASSUMPTIONS.md`.
 

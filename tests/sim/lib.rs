@@ -1,8 +1,7 @@
 //! A simulator for the exactly-once protocol: one seed is one run, with no threads, no sleep and no broker.
 //!
-//! The protocol of `tapveil-core` runs unchanged; broker, groups, network and clocks are simulated. What a run is held
-//! to
-//! stands in `check`, what the broker is assumed to do in `ASSUMPTIONS.md`.
+//! The protocol of `tapveil-core` runs unchanged; broker, groups, network and clocks are simulated. What a run is
+//! held to stands in `check`, what the broker is assumed to do in `ASSUMPTIONS.md`.
 #![allow(clippy::print_stdout, reason = "a simulator reports")]
 #![allow(
     clippy::unwrap_used,

@@ -1,6 +1,5 @@
 //! A worker as a driver of the protocol: executes effects against the broker in memory, one call at a time, and feeds
-//! back
-//! what happened. Everything it knows is lost when it dies.
+//! back what happened. Everything it knows is lost when it dies.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

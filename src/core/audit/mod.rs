@@ -3,8 +3,7 @@
 //! In → out: nothing but the program itself → a [`Report`], engine by engine and mutant by mutant.
 //! Promises: A-1 nothing an audit makes can be published: it holds audit permits only, and gets
 //!   [`AuditOutput`](crate::engine::AuditOutput); A-2 the same program gives the same report: seeds are fixed; A-3 a
-//!   true
-//!   engine is called broken with probability below 10⁻⁶ over all questions of one audit together.
+//!   true engine is called broken with probability below 10⁻⁶ over all questions of one audit together.
 //! Refuses: nothing.
 //! Why: a proof can be wrong, and code can differ from it. The recorded audit checks the proof's own claim, answer
 //!   by answer, in exact fractions; the statistical one looks at released rows alone and knows no proof.

@@ -1,7 +1,6 @@
 //! Checks a promise of suppression on the rows that leave. Shares no code with the engines: an engine that checks
-//! itself
-//! with its own code repeats its own mistakes. Engines ask before a release leaves, `tapveil verify` asks the files
-//! alone.
+//! itself with its own code repeats its own mistakes. Engines ask before a release leaves, `tapveil verify` asks the
+//! files alone.
 
 mod lk;
 mod projection;

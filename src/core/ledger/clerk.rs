@@ -1,6 +1,5 @@
 //! A clerk for tests of ledgers: books requests with the chain, and hands each line to whoever keeps it. Compiled for
-//! tests
-//! only (feature `fixture`); in the program the protocol does this, effect by effect.
+//! tests only (feature `fixture`); in the program the protocol does this, effect by effect.
 
 use super::{Book, Chain, ChainFault, Outcome, Refusal, Request, Reservation, Settings, Step};
 use crate::model::Digest;

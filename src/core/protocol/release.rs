@@ -1,9 +1,8 @@
 //! The release role as decisions: complete windows become releases, exactly once.
 //!
 //! One worker is active; others stand by. The worker before is fenced, then the position is read, then the ledger: in
-//! this
-//! order, so that nobody can append behind our back. Every transaction carries the position, so the group refuses a
-//! zombie's. The same machine releases the windows of a file, which has no position.
+//! this order, so that nobody can append behind our back. Every transaction carries the position, so the group
+//! refuses a zombie's. The same machine releases the windows of a file, which has no position.
 
 use std::fmt;
 use std::sync::Arc;
@@ -252,8 +251,7 @@ impl<R: Render> Releaser<R> {
     }
 
     /// The position is read before the ledger: in the other order a worker that sleeps in between compares an old
-    /// ledger
-    /// with a new position, and calls payments missing that are not.
+    /// ledger with a new position, and calls payments missing that are not.
     fn take_over(&mut self, now: Timestamp) -> Vec<ReleaseEffect<R>> {
         self.state = State::TakingOver { since: now, start: None, lines: None };
         match self.from {

@@ -118,8 +118,7 @@ fn follow(worker: &mut Releaser<Rows>, effects: Vec<ReleaseEffect<Rows>>) -> Vec
 }
 
 /// look, preflight, reserve, noise, publish, settle. The same again is free; anything else of the window is
-/// refused
-/// before anything is asked of a sink.
+/// refused before anything is asked of a sink.
 #[test]
 fn a_window_is_paid_before_its_noise_and_settled_after_its_files() {
     let (mut worker, read) = file_worker(None);
@@ -191,10 +190,8 @@ fn segments_that_no_correct_worker_writes_are_named_with_their_offset() {
     polled(&mut active(), 3, codec().finished(id, 0, 1, &[6; 24])).unwrap();
 }
 
-/// Holds.
-/// A transaction that was aborted is tried again, the same, once the group has been heard; one whose end nobody knows
-/// makes
-/// the worker leave.
+/// Holds. A transaction that was aborted is tried again, the same, once the group has been heard; one whose
+/// end nobody knows makes the worker leave.
 #[test]
 fn an_aborted_reservation_is_the_same_again_and_an_unknown_end_leaves() {
     let mut worker = active();

@@ -58,8 +58,7 @@ pub struct Transaction {
     /// positions is never a zombie's.
     pub positions: Vec<Position>,
     /// How many records the ledger must have for this transaction to append to it: between two of ours another worker
-    /// may
-    /// have had the writer's name, even one of another group, which our group does not refuse.
+    /// may have had the writer's name, even one of another group, which our group does not refuse.
     pub ledger_length: Option<u64>,
 }
 
@@ -91,8 +90,7 @@ impl Transaction {
     }
 
     /// The calls, in their order. Membership is fetched before ownership is checked: an old generation is refused by
-    /// the
-    /// broker, and a fresh one is used only for what is still ours.
+    /// the broker, and a fresh one is used only for what is still ours.
     pub fn calls(&self) -> impl Iterator<Item = Call<'_>> {
         let positions = self.positions.as_slice();
         let has_positions = !positions.is_empty();

@@ -82,8 +82,7 @@ impl GatheredWindows {
     }
 
     /// Hands the taps of a complete window over. Its place stays until [`Self::settle`]: whoever fails on the way
-    /// starts
-    /// over from the committed position.
+    /// starts over from the committed position.
     pub fn take_stamps(&mut self, window: WindowId) -> Vec<Stamp> {
         let Some(gathering) = self.windows.get_mut(&window) else { return Vec::new() };
         let packed = std::mem::take(&mut gathering.taps);

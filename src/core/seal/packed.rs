@@ -1,6 +1,5 @@
 //! Taps that wait for their window's release, packed: a card's key once, then its taps as short numbers. A tap takes
-//! less
-//! than the 24 bytes it has in the open, and one of a card that taps often far less.
+//! less than the 24 bytes it has in the open, and one of a card that taps often far less.
 
 use std::fmt;
 

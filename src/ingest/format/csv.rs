@@ -26,8 +26,7 @@ crate::keys! {
     /// For feed.format = "csv".
     pub(super) struct CsvKeys {
         /// names of the columns of a message, which has no header, in order. Left out: card, station, time, then the
-        /// field
-        /// of feed.kind, then those of feed.keep by name
+        /// field of feed.kind, then those of feed.keep by name
         columns: Names = optional(["card", "station", "time", "fare"]);
     }
 }

@@ -145,8 +145,7 @@ impl Visitor<'_> for Key<'_> {
 }
 
 /// A string or a number as text; null is nothing. What else a value may be depends on its role. An id is a whole
-/// number of at
-/// most 64 bits: beyond that two ids could be rounded to one, and two cards would become one.
+/// number of at most 64 bits: beyond that two ids could be rounded to one, and two cards would become one.
 struct Scalar(Role);
 
 impl<'de> DeserializeSeed<'de> for Scalar {

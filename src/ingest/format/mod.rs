@@ -2,7 +2,7 @@
 //!
 //! In → out: the bytes of a record ↔ its named fields.
 //! Promises: I-4 what `encode` writes, `pick` reads; I-5 a format's name, keys and records are known to its own file
-//! alone.
+//!   alone.
 //! Refuses: records that are not in the format, and headers that lack a column that is wanted.
 //! Why: decoder, configuration and commands work for a format they have never heard of.
 

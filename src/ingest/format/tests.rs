@@ -128,7 +128,8 @@ proptest! {
     /// I-4: every format reads what it wrote, whatever stands in the fields.
     #[test]
     fn what_a_format_writes_it_reads(
-        card in "[^\\s\"][\\PC]{0,12}", station in "\\PC{0,12}", time in "[\",;a-z0-9{}\\\\ ]{0,12}", rules in any::<bool>(),
+        card in "[^\\s\"][\\PC]{0,12}", station in "\\PC{0,12}", time in "[\",;a-z0-9{}\\\\ ]{0,12}",
+        rules in any::<bool>(),
     ) {
         let mapping = if rules { with_rules() } else { Mapping::of_fields("card", "station", "time") };
         for registration in STANDARD {

@@ -1,6 +1,5 @@
 //! TIDES 1.0 `fare_transactions`, as JSON objects or as CSV: the standard says what the fields are called, which
-//! records are
-//! taps, and how a missing value is written.
+//! records are taps, and how a missing value is written.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -149,7 +148,10 @@ mod tests {
     use super::*;
     use crate::model::TapKind;
 
-    const TIDES: &str = r#"{"transaction_id":"t1","service_date":"2024-05-01","event_timestamp":"2024-05-01T07:00:00-05:00","amount":2.5,"fare_action":"Enter","stop_id":"s1","token_id":"c1"}"#;
+    const TIDES: &str = concat!(
+        r#"{"transaction_id":"t1","service_date":"2024-05-01","event_timestamp":"2024-05-01T07:00:00-05:00","#,
+        r#""amount":2.5,"fare_action":"Enter","stop_id":"s1","token_id":"c1"}"#
+    );
 
     #[test]
     fn tides_knows_which_transactions_are_taps() {

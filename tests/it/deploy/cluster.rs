@@ -146,8 +146,7 @@ fn probes_and_the_monitor_ask_a_port_that_is_served() {
 }
 
 /// The init container's own script, with the mounts of a pod as folders here: the configuration it writes is good,
-/// names
-/// the pod, and the secret is for its user alone although it was mounted for a group.
+/// names the pod, and the secret is for its user alone although it was mounted for a group.
 #[test]
 fn the_init_container_makes_a_good_configuration() {
     for (set, role) in of_kind("StatefulSet").iter().zip(ROLES) {

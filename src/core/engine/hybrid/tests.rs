@@ -175,8 +175,7 @@ fn growth_of_hybrid_and_simple_is_as_computed_by_hand() {
     assert!(sequences < 0.1, "{sequences}");
 }
 
-/// Holds T-3.
-/// A path that noise bent the wrong way is bent back: the mean of those that violate, as Theorem 4.3 says.
+/// Holds T-3. A path that noise bent the wrong way is bent back: the mean of those that violate, as Theorem 4.3 says.
 #[test]
 fn the_first_phase_pools_neighbours_that_increase_downwards() {
     use crate::engine::tree::{Consistency, Node, rows};

@@ -86,8 +86,7 @@ fn lift(evidence: u64) -> u64 {
 }
 
 /// How well cards fill the cells of stations by slots, in thousandths of two cards × ε a cell. Where they do not,
-/// totals
-/// by station and by slot are all that can be said, and get the share.
+/// totals by station and by slot are all that can be said, and get the share.
 fn density(shape: Shape, evidence: u64) -> u64 {
     let has_margins = shape.slots > 1 && shape.stations > 1;
     let filled = evidence.saturating_mul(1_000) / (2 * shape.n_doublets());

@@ -188,9 +188,8 @@ fn answered(paths: &[Vec<(u32, u32)>], terms: Terms) -> (Answers, Vec<(Name, u64
     (answers, source.asked.into_inner().unwrap())
 }
 
-/// Holds V-3.
-/// Lines 1 and 4: neighbours that get the same answers are asked the same questions, and what is made of the
-/// answers is the same to the last bit: nothing after the measurement reads a trajectory.
+/// Holds V-3. Lines 1 and 4: neighbours that get the same answers are asked the same questions, and what is made of
+/// the answers is the same to the last bit: nothing after the measurement reads a trajectory.
 #[test]
 fn neighbours_with_the_same_answers_are_asked_the_same_and_release_the_same() {
     let paths = city(300, 6, 24, 1);

@@ -187,10 +187,9 @@ impl Ingest {
     }
 
     /// Nobody has committed here. Every window that is not released yet may still need this partition's taps and
-    /// marker,
-    /// whatever others have sealed: its worker may have died before its first flush. A released one cannot: its markers
-    /// counted the partitions after the deadline, so this one came later. A feed whose every position is gone after
-    /// windows were released is the operator's to decide.
+    /// marker, whatever others have sealed: its worker may have died before its first flush. A released one cannot:
+    /// its markers counted the partitions after the deadline, so this one came later. A feed whose every position is
+    /// gone after windows were released is the operator's to decide.
     fn first_time(
         &self,
         number: i32,

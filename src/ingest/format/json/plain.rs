@@ -193,7 +193,8 @@ mod tests {
         /// The same for lines that were good until something happened to them.
         #[test]
         fn the_scanner_never_disagrees_on_lines_that_were_changed(
-            members in proptest::collection::vec((" ?(card|station|time|x|z|cärd) ?", "[a-z0-9 ü]{0,6}|true|y", 0..3_u8), 3..8),
+            members in proptest::collection::vec(
+                (" ?(card|station|time|x|z|cärd) ?", "[a-z0-9 ü]{0,6}|true|y", 0..3_u8), 3..8),
             changes in proptest::collection::vec(
                 (any::<prop::sample::Index>(), "[\"\\\\{}:,0-9 eE.+-]|\u{a0}|\t|null", any::<bool>()), 0..3),
         ) {

@@ -1,6 +1,5 @@
 //! Reading: this thread polls, another one decodes and judges. Every record is back in its partition before reading
-//! ends,
-//! so a flush finds nothing on its way.
+//! ends, so a flush finds nothing on its way.
 
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread::Scope;
