@@ -134,17 +134,35 @@ impl Weave {
                 taxonomy_sha256: Digest::of(b"no taxonomy"),
                 slots: window.n_slots(),
             },
-            post_processing: [
-                "estimates by empirical Bayes from the noisy tables",
-                "synthetic trips drawn from the estimates and improved until their tables agree; no row is anybody's",
-            ]
-            .map(str::to_owned)
-            .into(),
+            post_processing: post_processing(plan),
             expected_error: Some(expected_error(plan)),
             tables: None,
             reading: super::reading::reading(),
         }
     }
+}
+
+/// What was done after the noise, and what a window of so few cards cannot say.
+fn post_processing(plan: &Plan) -> Vec<String> {
+    let mut done = vec![
+        "estimates by empirical Bayes from the noisy tables",
+        "synthetic trips drawn from the estimates and improved until their tables agree; no row is anybody's",
+    ];
+    if !plan.asks(Name::Occupancy) {
+        done.push(
+            "too few cards for stations by slots: totals by station and by slot were measured, cells are their product",
+        );
+    }
+    match plan.asks(Name::Pairs) {
+        true => done.push(
+            "flows are medians: rare ones are left out, and sums over flows are a little low",
+        ),
+        false if plan.shape().stations > 1 => {
+            done.push("too few cards for flows between stations: none were measured, and trips say nothing about them");
+        }
+        false => {}
+    }
+    done.into_iter().map(str::to_owned).collect()
 }
 
 /// Every table that is asked, with its share, the scale of its noise in cards, and its threshold.

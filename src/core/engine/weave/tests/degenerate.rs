@@ -88,6 +88,20 @@ fn the_smallest_windows_give_releases_under_every_setting() {
     }
 }
 
+/// A window of 300 cards says in its manifest that there is no more to say.
+#[test]
+fn a_small_window_says_what_it_cannot_say() {
+    let paths: Vec<Vec<(u32, u32)>> = (0..300).map(|n| vec![(n % 5, n), (n % 3, n + 30)]).collect();
+    let engine = Weave::new(settings(5, 1_000_000), 1_440).unwrap();
+    let doublets = |path: &Vec<(u32, u32)>| {
+        path.iter().map(|&(station, slot)| Doublet { station: StationIx(station), slot }).collect()
+    };
+    let window = sealed(&paths.iter().map(doublets).collect::<Vec<_>>());
+    let said = engine.draft(&window, &NoiseKey::for_test(4)).unwrap().post_processing.join("; ");
+    assert!(said.contains("too few cards for stations by slots"), "{said}");
+    assert!(said.contains("too few cards for flows"), "{said}");
+}
+
 #[test]
 fn sequences_have_no_times_in_their_release() {
     let paths = vec![vec![(0, 3), (1, 800), (0, 1_200)]; 3_000];
