@@ -131,7 +131,9 @@ fn describe(table: &mut Value, section: &Section, registry: &Registry) {
 /// The words up to the first end of a clause, and no more than so many columns.
 fn shortened(words: &str, columns: usize) -> String {
     let ends = [". ", "; ", ": ", " ("];
-    let end = ends.iter().filter_map(|end| words.find(end)).min().unwrap_or(words.len());
+    // A first clause of a word or two says too little.
+    let found = |end: &&str| words.match_indices(*end).map(|(at, _)| at).find(|&at| at >= 24);
+    let end = ends.iter().filter_map(found).min().unwrap_or(words.len());
     let clause = &words[..end];
     if clause.chars().count() <= columns {
         return clause.to_owned();

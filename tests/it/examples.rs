@@ -38,3 +38,24 @@ fn verify_tells_good_from_bad() {
     assert!(said.contains("0 problems"), "{said}");
     example("verify", &["/nowhere"]).code(2);
 }
+
+#[test]
+fn the_bill_of_materials_lists_every_package_of_the_lock_file() {
+    let said = example("sbom", &[]).code(0).json();
+    assert_eq!(said["bomFormat"], "CycloneDX");
+    let components = said["components"].as_array().unwrap();
+    let lock = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.lock")).unwrap();
+    let locked = lock.matches("[[package]]").count();
+    // The package itself is the subject, not a component.
+    assert_eq!(components.len() + 1, locked);
+    let bincode = components.iter().find(|one| one["name"] == "bincode").unwrap();
+    assert_eq!(
+        (bincode["version"].as_str(), bincode["purl"].as_str()),
+        (Some("2.0.1"), Some("pkg:cargo/bincode@2.0.1"))
+    );
+    assert!(
+        bincode["licenses"][0]["expression"]
+            .as_str()
+            .is_some_and(|licence| licence.contains("MIT"))
+    );
+}

@@ -38,3 +38,5 @@ mod deploy;
 mod contract;
 mod toy_engine;
 mod examples;
+mod fuzz;
+mod messages;

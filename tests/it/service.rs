@@ -25,7 +25,11 @@ impl Feed {
         let dir = tempfile::tempdir().unwrap();
         let city = dir.path().join("city");
         let (cards, out) = (cards.to_string(), city.to_str().unwrap());
-        run(["generate", "--preset", "metro", "--cards", &cards, "--out", out]).code(0);
+        let engine = ["--engine", "safepath"];
+        run(["generate", "--preset", "metro", "--cards", &cards, "--out", out]
+            .iter()
+            .chain(&engine))
+        .code(0);
         let feed = Self { dir, name: unique("feed"), brokers: brokers.to_owned() };
         feed.edit("length = \"7d\"", "length = \"1d\"\nclose = \"watermark\"");
         feed.edit("cap = \"7.0\"", "cap = \"100.0\"");

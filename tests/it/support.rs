@@ -65,6 +65,23 @@ const SHOWS_ROWS: [(&str, &str); 4] = [
     ("cap = \"7.0\"", "cap = \"1000.0\""),
 ];
 
+/// The engine of most tests: one whose rows are few and counted by hand.
+const ENGINE: &str = r#"[engine]
+name = "safepath"
+epsilon = "1.0"
+
+[engine.safepath]
+height = 4
+threshold = "own-noise"
+# Every taxonomy level gets the same share; "paper" starves the time taxonomy at 168 slots.
+allocation = "even"
+
+[engine.safepath.taxonomy]
+locations = { fanout = 2, height = 3 }
+times = { fanout = 2, height = 3 }
+
+"#;
+
 impl City {
     /// A week of three thousand cards, as one window that shows rows.
     pub(crate) fn new() -> Self {
@@ -88,7 +105,12 @@ impl City {
             .arg(&at)
             .output();
         Run::of(made.unwrap()).code(0);
-        Self { dir }
+        let city = Self { dir };
+        let text = fs::read_to_string(city.config()).unwrap();
+        let (before, rest) = text.split_once("[engine]\n").unwrap();
+        let (_, after) = rest.split_once("[budget]\n").unwrap();
+        fs::write(city.config(), format!("{before}{ENGINE}[budget]\n{after}")).unwrap();
+        city
     }
 
     /// A file of the city, or beside it.

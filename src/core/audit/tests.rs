@@ -100,6 +100,6 @@ fn a_finding_above_the_claim_is_no_holding_engine() {
 fn the_names_are_those_of_the_configuration() {
     assert_eq!(
         engine_names(&Registry::standard()),
-        ["safepath", "hybrid", "simple", "seqpt", "weave"]
+        ["weave", "safepath", "hybrid", "simple", "seqpt"]
     );
 }

@@ -79,7 +79,9 @@ impl Catalog {
             serde_json::from_slice(text).map_err(|error| format!("is no catalog: {error}"))?;
         let is_canonical = canonical(&value) == text;
         match value.get("format") {
-            None => {}
+            // Format 1 is closed: it had one member, and nobody adds to it any more.
+            None if value.as_object().is_none_or(|all| all.len() == 1) => {}
+            None => return Err("is no catalog: it states no format".to_owned()),
             Some(format) if format.as_u64() == Some(u64::from(FORMAT)) => {}
             Some(format) => {
                 return Err(format!(

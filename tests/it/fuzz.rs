@@ -1,0 +1,253 @@
+//! Mutated golden files against every reader of outside bytes: an answer or a complaint, never a panic and never a forged
+//! acceptance. Bounded by count; `TAPVEIL_FUZZ=N` tries N times as many, `TAPVEIL_SEED=N` another sequence.
+
+use std::fs;
+use std::path::Path;
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use tapveil::config;
+use tapveil::engine::Registry;
+use tapveil::ledger::read_book;
+use tapveil::model::{Digest, Stations};
+use tapveil::protocol::ReleaseMetadata;
+use tapveil::publish::topic::{RecordKind, TopicRecord, rebuild};
+use tapveil::publish::verify::verify;
+use tapveil::seal::{IngestMetadata, SegmentCodec};
+use tapveil::secret::Secret;
+
+use crate::contract::data;
+
+const SEED: u64 = 20_151_109;
+/// Pieces that readers look for: numbers at the edge, quotes, separators, versions.
+const PIECES: [&str; 16] = [
+    "\"",
+    "{",
+    "}",
+    "[",
+    ",",
+    "\n",
+    "\\u0000",
+    "-1",
+    "9223372036854775807",
+    "18446744073709551616",
+    "1e999",
+    "null",
+    "format",
+    "tapveil2",
+    ">",
+    "\u{feff}",
+];
+
+struct Mutator(StdRng);
+
+impl Mutator {
+    fn new(target: u64) -> Self {
+        let seed =
+            std::env::var("TAPVEIL_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(SEED);
+        println!("seed {seed}");
+        Self(StdRng::seed_from_u64(seed ^ target))
+    }
+
+    /// One to four small changes.
+    fn change(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut bytes = bytes.to_vec();
+        for _ in 0..self.0.random_range(1..=4) {
+            let at = self.0.random_range(0..=bytes.len());
+            let end = (at + self.0.random_range(0..32)).min(bytes.len());
+            match self.0.random_range(0..6) {
+                0 if at < bytes.len() => bytes[at] ^= 1 << self.0.random_range(0..8),
+                1 => drop(bytes.drain(at..end)),
+                2 => {
+                    let piece = bytes[at..end].to_vec();
+                    bytes.splice(at..at, piece);
+                }
+                3 => {
+                    let piece = PIECES[self.0.random_range(0..PIECES.len())];
+                    bytes.splice(at..at, piece.bytes());
+                }
+                4 => bytes.truncate(at),
+                _ => {
+                    let piece = PIECES[self.0.random_range(0..PIECES.len())];
+                    bytes.splice(at..end, piece.bytes());
+                }
+            }
+        }
+        bytes
+    }
+}
+
+fn rounds(usual: usize) -> usize {
+    let more = std::env::var("TAPVEIL_FUZZ").ok().and_then(|text| text.parse::<usize>().ok());
+    usual * more.unwrap_or(1).max(1)
+}
+
+#[test]
+fn a_mutated_manifest_or_table_is_a_problem_or_says_the_same() {
+    let golden = data("release/v2/weave");
+    let window = fs::read_dir(&golden)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.is_dir())
+        .unwrap();
+    let out = tempfile::tempdir().unwrap();
+    let place = out.path().join(window.file_name().unwrap());
+    fs::create_dir(&place).unwrap();
+    for entry in fs::read_dir(&window).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), place.join(entry.file_name())).unwrap();
+    }
+    let mut mutator = Mutator::new(1);
+    let (mut n_sound, names) =
+        (0, ["datapackage.json", "od.csv", "stations.csv", "lengths.csv", "paths.csv"]);
+    for round in 0..rounds(250) {
+        let name = names[round % names.len()];
+        let whole = fs::read(window.join(name)).unwrap();
+        let changed = mutator.change(&whole);
+        fs::write(place.join(name), &changed).unwrap();
+        let is_sound = verify(out.path()).unwrap().is_sound();
+        assert!(
+            !is_sound || changed == whole,
+            "round {round}: {name} was changed and is called good"
+        );
+        n_sound += usize::from(is_sound);
+        fs::write(place.join(name), &whole).unwrap();
+    }
+    assert!(n_sound < rounds(250) / 4, "{n_sound} mutations changed nothing");
+}
+
+#[test]
+fn a_mutated_ledger_is_refused_or_a_shorter_one() {
+    let text = fs::read(data("ledger/v1.ledger")).unwrap();
+    let hex = fs::read_to_string(data("ledger/v1.secret.hex")).unwrap();
+    let key: Vec<u8> =
+        (0..32).map(|at| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).unwrap()).collect();
+    let key = Secret::from_bytes(&key).unwrap().ledger_key();
+    let lines = |text: &[u8]| -> Vec<Vec<u8>> {
+        let lines = text.split(|&byte| byte == b'\n').map(<[u8]>::to_vec);
+        lines.filter(|line| !line.is_empty()).collect()
+    };
+    let true_lines = lines(&text);
+    let mut mutator = Mutator::new(2);
+    let mut n_refused = 0;
+    for round in 0..rounds(20_000) {
+        let changed = lines(&mutator.change(&text));
+        match read_book(&key, &changed) {
+            Err(_) => n_refused += 1,
+            Ok(_) => assert!(
+                true_lines.starts_with(&changed),
+                "round {round}: a forged ledger was accepted"
+            ),
+        }
+    }
+    assert!(n_refused > rounds(10_000), "{n_refused}");
+}
+
+#[test]
+fn a_mutated_segment_is_refused() {
+    let codec = SegmentCodec::new(
+        Secret::from_bytes(&[9; 32]).unwrap(),
+        "metro".to_owned(),
+        Digest::of(b"layout"),
+    );
+    let hex = fs::read_to_string(data("segment/v1-taps.hex")).unwrap();
+    let hex = hex.trim();
+    let whole: Vec<u8> = (0..hex.len() / 2)
+        .map(|at| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).unwrap())
+        .collect();
+    assert!(codec.open(&whole).is_ok());
+    let mut mutator = Mutator::new(3);
+    for round in 0..rounds(20_000) {
+        let changed = mutator.change(&whole);
+        assert!(
+            codec.open(&changed).is_err() || changed == whole,
+            "round {round}: a forged segment was opened"
+        );
+    }
+}
+
+#[test]
+fn mutated_offset_metadata_is_read_or_refused() {
+    let text = fs::read_to_string(data("offset_metadata/v1.txt")).unwrap();
+    let lines: Vec<&str> =
+        text.lines().filter_map(|line| line.split_once(": ")).map(|(_, text)| text).collect();
+    let mut mutator = Mutator::new(4);
+    let mut n_read = 0;
+    for round in 0..rounds(20_000) {
+        let changed = mutator.change(lines[round % lines.len()].as_bytes());
+        let changed = String::from_utf8_lossy(&changed).into_owned();
+        if let Some(read) = ReleaseMetadata::from_text(&changed) {
+            assert_eq!(ReleaseMetadata::from_text(&read.to_text()), Some(read), "round {round}");
+            n_read += 1;
+        }
+        if let Some(read) = IngestMetadata::from_text(&changed) {
+            assert_eq!(IngestMetadata::from_text(&read.to_text()), Some(read), "round {round}");
+            n_read += 1;
+        }
+    }
+    assert!(n_read > 0, "some changes leave a text that can be read");
+}
+
+#[test]
+fn mutated_records_of_a_release_give_it_whole_or_not_at_all() {
+    let dir = data("release/v2/lk");
+    let window = fs::read_dir(&dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.is_dir())
+        .unwrap();
+    let manifest = fs::read(window.join("datapackage.json")).unwrap();
+    let paths = fs::read(window.join("paths.csv")).unwrap();
+    let mut chunk = Vec::new();
+    for row in csv::Reader::from_reader(paths.as_slice()).records() {
+        let row = row.unwrap();
+        let count: u64 = row[0].parse().unwrap();
+        chunk.extend_from_slice(
+            serde_json::json!({ "count": count, "path": &row[1] }).to_string().as_bytes(),
+        );
+        chunk.push(b'\n');
+    }
+    let end = serde_json::json!({ "chunks": 1, "sha256": Digest::of(&chunk).to_string() })
+        .to_string()
+        .into_bytes();
+    let record = |kind, payload| TopicRecord { kind, payload };
+    let whole = vec![
+        record(RecordKind::Manifest, manifest),
+        record(RecordKind::Paths, chunk),
+        record(RecordKind::End, end),
+    ];
+    let expected = rebuild(&whole).unwrap();
+    assert_eq!(expected.paths_csv, paths);
+    let mut mutator = Mutator::new(5);
+    for round in 0..rounds(2_000) {
+        let mut records = whole.clone();
+        let payload = &mut records[round % 3].payload;
+        *payload = mutator.change(payload);
+        if let Ok(rebuilt) = rebuild(&records) {
+            assert_eq!(
+                rebuilt.paths_csv, expected.paths_csv,
+                "round {round}: other rows were accepted"
+            );
+        }
+    }
+}
+
+#[test]
+fn mutated_configurations_and_station_lists_are_complaints_at_most() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read(root.join("config/default.toml")).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tapveil.toml");
+    let mut mutator = Mutator::new(6);
+    for _ in 0..rounds(300) {
+        fs::write(&path, mutator.change(&text)).unwrap();
+        let error = config::load_with(&path, &Registry::standard());
+        assert!(error.is_err(), "a configuration without its files cannot be loaded");
+    }
+    let stations = b"id,name,lat,lon,line\ns1,\"A, B\",45.1,-73.2,1\ns2,B,,,2\n";
+    for _ in 0..rounds(20_000) {
+        if let Ok(stations) = Stations::from_csv(&mutator.change(stations)) {
+            assert!(stations.iter().all(|station| !station.id.is_empty()));
+        }
+    }
+}
