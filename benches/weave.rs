@@ -1,11 +1,9 @@
 //! How good and how fast `weave` is, on cities that this program makes.
 //!
-//! `cargo bench --bench weave` prints the table of goals: nothing, the best plain tables, `weave`, what is wanted; for
-//! every city of
-//! `weave/cities.rs`, ε = 1 and 0.1, means of three seeds. `-- --city pairs --epsilon 1.0` one of them.
+//! `cargo bench --bench weave` prints the table of goals: nothing, the best plain tables, `weave`, what is wanted;
+//! for every city of `weave/cities.rs`, ε = 1 and 0.1, means of three seeds. `-- --city pairs --epsilon 1.0` one of them.
 //! `-- --presets` does the same for the cities of `generate` (`--cards 50000` smaller), `-- --data DIR` for real sets.
-//! `-- --coverage 200` counts how often the 95 % intervals hold the truth, over so many releases of each preset and
-//! city.
+//! `-- --coverage 200` counts how often the 95 % intervals hold the truth, over so many releases of presets and cities.
 //! `-- --speed` prints times, ratios to a sort of the same trajectories, and memory.
 //! `--favour od`, `--longest 12` (taps of a card) and `--longest-leg 3` (hours) change what is asked.
 #![allow(
@@ -147,8 +145,7 @@ fn sets(asked: &Asked, dir: &Path) {
     }
 }
 
-/// The presets with a tenth of their cards at most, and the towns that are small enough to be released hundreds of
-/// times.
+/// The presets with a tenth of their cards at most, and the towns small enough to be released hundreds of times.
 fn coverages(asked: &Asked) {
     const MOST: u64 = 20_000;
     let releases = asked.number("--coverage", 200);
@@ -211,7 +208,7 @@ fn timed(terms: Terms, cards: &[Taps]) {
     drop(truth);
     let took = case.release("1.0", 1).took;
     println!(
-        "{name:<8} {:>8} cards x {stations} stations x {slots} slots: {:6.2} s, {:5.2} us a card, {:4.0} x the sort, {}",
+        "{name:<8} {:>8} cards x {stations} stations x {slots} slots: {:6.2} s, {:5.2} us a card, {:4.0} x a sort, {}",
         cards.len(),
         took.as_secs_f64(),
         took.as_secs_f64() * 1e6 / cards.len() as f64,

@@ -11,6 +11,7 @@
 mod bounds;
 mod mechanism;
 mod mutants;
+mod neighbours;
 mod recorded;
 mod stage;
 mod statistical;
@@ -151,9 +152,10 @@ pub fn audit(
     let mut report = Report { engines: Vec::new(), mutants: Vec::new() };
     for form in forms(registry, engine) {
         progress(&format!("{} over {}", form.engine.name, in_words(form.form.kind)));
-        let breach = recorded::audit_form(form, effort.pairs)
-            .or_else(|| recorded::audit_unbroken(form, effort.pairs));
-        let samples = effort.samples / form.form.sampled_less;
+        let pairs = effort.pairs.div_ceil(form.form.compared_less);
+        let breach =
+            recorded::audit_form(form, pairs).or_else(|| recorded::audit_unbroken(form, pairs));
+        let samples = effort.samples.div_ceil(form.form.sampled_less);
         for instance in Instance::ALL {
             let stage = form.tiny_stage(instance.height);
             let audit_instance = instance.audit_instance(&stage);
@@ -165,7 +167,7 @@ pub fn audit(
                 epsilon: instance.epsilon,
                 lower_bound: sampling.lower_bound(&engine, samples),
                 samples,
-                pairs: effort.pairs,
+                pairs,
                 breach: breach.clone(),
             });
         }

@@ -10,9 +10,10 @@ use num_bigint::BigUint;
 use num_rational::Ratio;
 use num_traits::Zero;
 use rand_chacha::ChaCha20Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use rand_chacha::rand_core::SeedableRng;
 
 use super::mechanism::{Broken, Form, Instance, Mechanism};
+use super::neighbours::{Chance, Kind, Pair};
 use super::stage::{Card, Stage};
 use crate::engine::AuditInstance;
 use crate::engine::noise::{
@@ -60,77 +61,6 @@ pub(super) fn audit(mechanism: &impl Mechanism, n_pairs: u64) -> Option<String> 
         let pair = Pair::new(&mut chance, mechanism.stage(), Kind::of(number));
         compare(mechanism, &pair, number)
     })
-}
-
-/// Where the one card more travels.
-#[derive(Clone, Copy, Debug)]
-enum Kind {
-    EmptyPath,
-    CrowdedPath,
-    Longest,
-    OnlyCard,
-}
-
-impl Kind {
-    fn of(number: u64) -> Self {
-        [Self::EmptyPath, Self::CrowdedPath, Self::Longest, Self::OnlyCard][(number % 4) as usize]
-    }
-}
-
-/// Two neighbouring windows: these cards, and the same with one more.
-struct Pair {
-    cards: Vec<Card>,
-    more: Card,
-}
-
-impl Pair {
-    fn new(chance: &mut Chance, stage: &Stage, kind: Kind) -> Self {
-        let longest = stage.max_length.get() + 2;
-        let mut cards: Vec<Card> =
-            (0..chance.below(12)).map(|_| chance.card(stage, None)).collect();
-        let more = match kind {
-            Kind::EmptyPath => {
-                // A first place nobody is at, if there is one; otherwise whatever comes.
-                let tries: Vec<Card> = (0..20).map(|_| chance.card(stage, None)).collect();
-                let is_new = |card: &&Card| cards.iter().all(|other| other[0] != card[0]);
-                tries.iter().find(is_new).unwrap_or(&tries[0]).clone()
-            }
-            Kind::CrowdedPath => {
-                let crowd = chance.card(stage, None);
-                cards.extend(vec![crowd.clone(); 9]);
-                crowd
-            }
-            Kind::Longest => chance.card(stage, Some(longest)),
-            Kind::OnlyCard => {
-                cards.clear();
-                chance.card(stage, None)
-            }
-        };
-        Self { cards, more }
-    }
-}
-
-/// Randomness with a fixed seed, for windows.
-struct Chance(ChaCha20Rng);
-
-impl Chance {
-    fn new(seed: u8) -> Self {
-        Self(ChaCha20Rng::from_seed([seed; 32]))
-    }
-
-    fn below(&mut self, n: u32) -> u32 {
-        self.0.next_u32() % n
-    }
-
-    /// A card with a trip of this length, or of any, longer ones than count included.
-    fn card(&mut self, stage: &Stage, length: Option<u32>) -> Card {
-        let n_taps = length.unwrap_or_else(|| 1 + self.below(stage.max_length.get() + 2));
-        let (n_stations, n_slots) = (stage.stations.len(), stage.window.n_slots());
-        let mut card: Card =
-            (0..n_taps).map(|_| (self.below(n_stations), self.below(n_slots))).collect();
-        card.sort_by_key(|tap| tap.1);
-        card
-    }
 }
 
 /// What breaks the claim for this pair, if anything does.

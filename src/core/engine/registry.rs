@@ -83,6 +83,8 @@ pub struct AuditForm {
     pub least_epsilon: MicroEpsilon,
     /// By how much fewer releases are sampled, for an engine that takes longer than a tree of two stations.
     pub sampled_less: u64,
+    /// By how much fewer neighbouring windows are compared, for the same reason.
+    pub compared_less: u64,
     /// The same form broken on purpose in ways of its own.
     pub broken: &'static [BrokenForm],
 }
@@ -91,7 +93,15 @@ impl AuditForm {
     /// A form with these keys, at any ε, without broken forms of its own.
     pub const fn new(kind: PathKind, n_stations: u32, keys: fn(&AuditInstance) -> Value) -> Self {
         let least_epsilon = MicroEpsilon::new(1);
-        Self { kind, n_stations, keys, least_epsilon, sampled_less: 1, broken: &[] }
+        Self {
+            kind,
+            n_stations,
+            keys,
+            least_epsilon,
+            sampled_less: 1,
+            compared_less: 1,
+            broken: &[],
+        }
     }
 }
 

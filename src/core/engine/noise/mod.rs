@@ -157,8 +157,7 @@ pub trait NoiseSource: Sync {
     fn node(&self, level: u32, place: u64) -> Self::Node;
 }
 
-/// A source of noise behind a reference, for candidates and for whole tables: an auditor hands any of them to any
-/// engine.
+/// A source of noise behind a reference, for candidates and for whole tables: an auditor hands any to any engine.
 pub trait AnyNoise: Sync {
     /// The noise for one question after another about candidates.
     fn any_node(&self, level: u32, place: u64) -> Box<dyn Noise + '_>;

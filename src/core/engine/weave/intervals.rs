@@ -216,8 +216,8 @@ fn stays_by_period(plan: &Plan, known: &Estimates) -> Vec<f64> {
 }
 
 /// The legs of a pair by period, in whole numbers that add up to the pair's median. Of all values a median has the
-/// smallest expected distance from the truth, so a table of medians is not farther off, in expectation, than an empty
-/// one: rare pairs are 0, and sums over pairs are a little low.
+/// smallest expected distance from the truth, so a table of medians is not farther off, as far as the belief is right,
+/// than an empty one: rare pairs are 0, and sums over pairs are a little low.
 fn whole_parts(by_period: &[(f64, f64)], noise: f64) -> Vec<u64> {
     let day: f64 = by_period.iter().map(|part| part.0).sum();
     let total = (quantile(day, noise, 0.0) + 0.5) as u64;

@@ -34,7 +34,8 @@ const fn form(
     broken: &'static [BrokenForm],
 ) -> AuditForm {
     let least_epsilon = MicroEpsilon::new(1_000_000);
-    AuditForm { kind, n_stations: 2, keys, least_epsilon, sampled_less: 20, broken }
+    let (sampled_less, compared_less) = (50, 8);
+    AuditForm { kind, n_stations: 2, keys, least_epsilon, sampled_less, compared_less, broken }
 }
 
 crate::keys! {

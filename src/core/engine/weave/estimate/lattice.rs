@@ -97,8 +97,7 @@ pub(super) fn says(lattice: &Lattice, noisy: f64, prior: f64, blur: Blur) -> [Sa
     })
 }
 
-/// Where noise is finer than the steps of the lattice, a cell is what its noisy value says: no ratio may be near
-/// enough.
+/// Where noise is finer than the lattice's steps, a cell is what its noisy value says: no ratio may be near enough.
 fn sharper_than_the_lattice(
     lattice: &Lattice,
     noisy: f64,

@@ -78,8 +78,8 @@ pub(super) fn occupancy(answers: &Answers, lengths: &[f64]) -> Occupied {
     Occupied { places, hours, cells }
 }
 
-/// Sums of the believed cells, and what their own answer says of them where they were asked: by their variances. Sums
-/// of noisy cells would not do: where most cells are empty, believed cells have lost most of the noise.
+/// Sums of the believed cells, and what their own answer says of them where they were asked: by their variances.
+/// Sums of noisy cells would not do: where most cells are empty, believed cells have lost most of the noise.
 fn corrected(
     cells: &Belief,
     shape: Shape,

@@ -1,8 +1,7 @@
 use super::*;
 
 /// Of the published station counts at ε = 1 about 95 of 100 intervals hold the truth. `cargo bench --bench weave --
-/// --coverage
-/// 200` counts more of them, and those of legs and lengths.
+/// --coverage 200` counts more of them, and those of legs and lengths.
 #[test]
 fn intervals_hold_the_truth_about_as_often_as_they_say() {
     let paths = city(30_000, 10, 24, 8);
@@ -111,7 +110,8 @@ fn a_leg_that_takes_too_long_is_not_published() {
 }
 
 /// Many pairs, few cards a pair, little ε: a table of flows that says anything is nearer to the truth than an empty
-/// one. The mean of five seeds; a table of posterior means is at 1.1 or above here.
+/// one.
+/// The mean of five seeds; a table of posterior means is at 1.1 or above here.
 #[test]
 fn a_sparse_table_of_flows_is_not_farther_off_than_an_empty_one() {
     let paths = city(4_000, 40, 24, 12);
