@@ -216,10 +216,12 @@ fn an_audit_tells_machines_what_it_found() {
         assert!(engine["lower_bound"].as_f64().unwrap() <= claimed, "{engine}");
     }
     let mutants = found["mutants"].as_array().unwrap();
-    assert_eq!(mutants.len(), 7);
+    assert_eq!(mutants.len(), 14);
     for mutant in mutants {
         assert_eq!(mutant["verdict"], "caught", "{mutant}");
-        assert_eq!(mutant["caught_by"].as_array().unwrap().len(), 2, "{mutant}");
+        // Broken weaves are shown to the recorded audit alone.
+        let n_audits = if mutant["samples"] == 0 { 1 } else { 2 };
+        assert_eq!(mutant["caught_by"].as_array().unwrap().len(), n_audits, "{mutant}");
     }
     let unknown = run(["audit", "--engine", "lk"]).code(2);
     assert!(unknown.complaints()[0].contains("safepath, hybrid, simple, seqpt"), "{}", unknown.err);
