@@ -111,7 +111,7 @@ fn a_leg_that_takes_too_long_is_not_published() {
 
 /// Many pairs, few cards a pair, little ε: a table of flows that says anything is nearer to the truth than an empty
 /// one.
-/// The mean of five seeds; a table of posterior means is at 1.1 or above here.
+/// The mean of five seeds.
 #[test]
 fn a_sparse_table_of_flows_is_not_farther_off_than_an_empty_one() {
     let paths = city(4_000, 40, 24, 12);
