@@ -1,7 +1,7 @@
 //! How good and how fast `weave` is, on cities that this program makes.
 //!
 //! `cargo bench --bench weave` prints the table of goals: nothing, the best plain tables, `weave`, what is wanted;
-//! for every city of `weave/cities.rs`, ε = 1 and 0.1, means of three seeds. `-- --city pairs --epsilon 1.0` one of them.
+//! for every city of `weave/cities.rs`, ε = 1 and 0.1, means of three seeds. `-- --city pairs --epsilon 1.0` takes one.
 //! `-- --presets` does the same for the cities of `generate` (`--cards 50000` smaller), `-- --data DIR` for real sets.
 //! `-- --coverage 200` counts how often the 95 % intervals hold the truth, over so many releases of presets and cities.
 //! `-- --speed` prints times, ratios to a sort of the same trajectories, and memory.
@@ -24,6 +24,8 @@ mod histogram;
 mod judge;
 #[path = "weave/real.rs"]
 mod real;
+#[path = "weave/tables.rs"]
+mod tables;
 #[path = "weave/world.rs"]
 mod world;
 

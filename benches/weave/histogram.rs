@@ -4,7 +4,8 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-use super::judge::{Cards, Cells, Judge, Metric, Score, error, legs_of};
+use super::judge::{Cards, Cells, Judge, Metric, Score};
+use super::tables::{error, legs_of};
 
 /// The best clipped table for every figure that a table can give.
 pub(crate) fn score(judge: &Judge, epsilon: f64, seed: u64) -> Score {

@@ -132,6 +132,7 @@ fn report(release: &Release, settings: &Settings, view: &View) -> String {
         guarantee: &release.guarantee().in_words(),
         error: &reading.error,
         cautions: &reading.cautions,
+        made: release.post_processing(),
     };
     report::page(&frame, view)
 }

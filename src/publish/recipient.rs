@@ -32,8 +32,22 @@ pub(super) fn readme(release: &Release, settings: &Settings, names: &[&str]) -> 
         windows_note = windows_note(settings),
         files = files.collect::<String>(),
         error = reading.error,
+        figures = figures(release),
+        made = listed(release.post_processing()),
         cautions = listed(&reading.cautions),
     )
+}
+
+/// What error to expect, number by number, from parameters alone.
+fn figures(release: &Release) -> String {
+    let figures = release.expected_error().map_or(&[][..], |error| &error.figures);
+    let lines: String =
+        figures.iter().map(|figure| format!("- {}: {:.1}\n", figure.about, figure.value)).collect();
+    if lines.is_empty() {
+        lines
+    } else {
+        format!("What to expect from the parameters alone:\n\n{lines}\n")
+    }
 }
 
 fn listed(sentences: &[String]) -> String {

@@ -186,8 +186,9 @@ impl Live {
         let mut found = BTreeMap::new();
         for record in self.records("rejects") {
             let value: serde_json::Value = serde_json::from_slice(&record.payload).unwrap();
-            let members: Vec<&str> =
+            let mut members: Vec<&str> =
                 value.as_object().unwrap().keys().map(String::as_str).collect();
+            members.sort_unstable();
             assert_eq!(members, ["offset", "partition", "reason", "topic"], "no payload");
             let place = (
                 i32::try_from(value["partition"].as_i64().unwrap()).unwrap(),

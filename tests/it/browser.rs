@@ -113,12 +113,16 @@ async fn visit(demo: &Demo, driver: &Driver, downloads: &Path) {
     browser.find(Locator::Css("main table a")).await.unwrap().click().await.unwrap();
     let heading = browser.find(Locator::Css("h1")).await.unwrap().text().await.unwrap();
     assert_eq!(heading, "Trips of a made-up city");
-    assert_eq!(browser.find_all(Locator::Css("svg[role=img]")).await.unwrap().len(), 2);
+    assert_eq!(browser.find_all(Locator::Css("svg[role=img]")).await.unwrap().len(), 4);
     keep_picture(&browser, "release").await;
     browser.find(Locator::LinkText("paths.csv")).await.unwrap().click().await.unwrap();
     let saved = wait_for_file(&downloads.join("paths.csv")).await;
     let name = browser.current_url().await.unwrap().path().rsplit('/').next().unwrap().to_owned();
-    assert_eq!(saved, fs::read(demo.out().join("releases").join(name).join("paths.csv")).unwrap());
+    assert_eq!(saved, fs::read(demo.out().join("releases").join(&name).join("paths.csv")).unwrap());
+    let report = demo.out().join("releases").join(&name).join("report.html");
+    browser.goto(&format!("file://{}", report.display())).await.unwrap();
+    assert_eq!(browser.find_all(Locator::Css("svg[role=img]")).await.unwrap().len(), 4);
+    keep_picture(&browser, "report").await;
     for page in ["windows", "budget", "statement"] {
         browser.goto(&format!("http://{}/{page}", demo.address)).await.unwrap();
         keep_picture(&browser, page).await;
@@ -154,7 +158,7 @@ async fn visit_on_a_phone_at_night(demo: &Demo, driver: &Driver, downloads: &Pat
 #[test]
 fn the_console_works_in_a_browser() {
     let Some(driver) = Driver::start() else { return };
-    let demo = Demo::start("safepath");
+    let demo = Demo::start("weave");
     let downloads = tempfile::tempdir().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(visit(&demo, &driver, downloads.path()));

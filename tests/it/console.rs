@@ -69,7 +69,7 @@ fn pages(demo: &Demo) {
         assert!(!text.contains("<script"), "{path} works without a script");
     }
     let release = demo.get(&format!("/releases/{name}")).text();
-    assert_eq!(release.matches("<svg").count(), 2, "a heat map and a histogram");
+    assert_eq!(release.matches("<svg").count(), 4, "a map, a heat map, bars by slot and by length");
     let windows = demo.get("/windows").text();
     assert!(windows.contains("For operators only"), "{windows}");
     assert_eq!(windows.matches(">released<").count(), 3, "{windows}");

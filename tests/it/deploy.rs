@@ -319,6 +319,7 @@ fn every_command_that_operators_are_told_to_run_exists() {
             .split('`')
             .skip(1)
             .step_by(2)
+            .map(|code| code.split_whitespace().collect::<Vec<_>>().join(" "))
             .filter(|code| code.starts_with("tapveil "))
             .map(|code| format!("\n{code}"))
             .collect();

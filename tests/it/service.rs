@@ -9,7 +9,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::broker::unique;
-use crate::support::{Run, program, run};
+use crate::support::{Run, name_every_key_of_safepath, program, run};
 
 /// A generated city whose configuration names topics of its own on a broker.
 pub(crate) struct Feed {
@@ -25,11 +25,8 @@ impl Feed {
         let dir = tempfile::tempdir().unwrap();
         let city = dir.path().join("city");
         let (cards, out) = (cards.to_string(), city.to_str().unwrap());
-        let engine = ["--engine", "safepath"];
-        run(["generate", "--preset", "metro", "--cards", &cards, "--out", out]
-            .iter()
-            .chain(&engine))
-        .code(0);
+        run(["generate", "--preset", "metro", "--cards", &cards, "--out", out]).code(0);
+        name_every_key_of_safepath(&city.join("tapveil.toml"));
         let feed = Self { dir, name: unique("feed"), brokers: brokers.to_owned() };
         feed.edit("length = \"7d\"", "length = \"1d\"\nclose = \"watermark\"");
         feed.edit("cap = \"7.0\"", "cap = \"100.0\"");

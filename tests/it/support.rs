@@ -82,6 +82,14 @@ times = { fanout = 2, height = 3 }
 
 "#;
 
+/// Replaces the engine of a generated configuration by [`ENGINE`].
+pub(crate) fn name_every_key_of_safepath(config: &Path) {
+    let text = fs::read_to_string(config).unwrap();
+    let (before, rest) = text.split_once("[engine]\n").unwrap();
+    let (_, after) = rest.split_once("[budget]\n").unwrap();
+    fs::write(config, format!("{before}{ENGINE}[budget]\n{after}")).unwrap();
+}
+
 impl City {
     /// A week of three thousand cards, as one window that shows rows.
     pub(crate) fn new() -> Self {
@@ -106,10 +114,7 @@ impl City {
             .output();
         Run::of(made.unwrap()).code(0);
         let city = Self { dir };
-        let text = fs::read_to_string(city.config()).unwrap();
-        let (before, rest) = text.split_once("[engine]\n").unwrap();
-        let (_, after) = rest.split_once("[budget]\n").unwrap();
-        fs::write(city.config(), format!("{before}{ENGINE}[budget]\n{after}")).unwrap();
+        name_every_key_of_safepath(&city.config());
         city
     }
 

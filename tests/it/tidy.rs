@@ -44,8 +44,9 @@ fn program_text(path: &Path) -> String {
 fn is_test(path: &Path) -> bool {
     let file = path.file_name().unwrap().to_string_lossy().into_owned();
     file.ends_with("tests.rs")
-        || file == "fixture.rs"
-        || path.parent().is_some_and(|parent| parent.ends_with("tests"))
+        || path
+            .parent()
+            .is_some_and(|parent| parent.ends_with("tests") || parent.ends_with("fixture"))
 }
 
 /// The room a source file belongs to; `lib`, `main` and `build` are the doors.
@@ -267,7 +268,8 @@ fn every_invariant_has_its_code_and_a_test_that_cites_it() {
         .map(|path| fs::read_to_string(path).unwrap())
         .collect();
     let mut listed = BTreeSet::new();
-    for row in page.lines().filter(|line| line.starts_with("| ") && line.contains('`')) {
+    let is_row = |line: &&str| line.starts_with("| ") && !line.starts_with("| number");
+    for row in page.lines().filter(is_row) {
         let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
         let [number, _, code, test] = cells[..] else { panic!("{row} has not four cells") };
         let (code, test) = (code.trim_matches('`'), test.trim_matches('`'));
@@ -327,7 +329,8 @@ fn comments_and_pages_have_at_most_120_columns() {
     let pages =
         ["src", "deploy", ".github", "tests/sim"].iter().flat_map(|folder| files(folder, ".md"));
     for path in pages.chain([root().join("README.md")]) {
-        look(&path, &|line| !line.starts_with('|'));
+        // The runbook quotes the program word by word, a line a quote.
+        look(&path, &|line| !line.starts_with(['|', '>']));
     }
     assert!(long.is_empty(), "{long:#?}");
 }

@@ -1,5 +1,5 @@
-//! An engine that the program does not have is added to the registry, and nothing else: `check`, statement, manifest and
-//! audit know it.
+//! An engine that the program does not have is added to the registry, and nothing else: `check`, statement, manifest
+//! and audit know it.
 
 use std::fs;
 use std::process::ExitCode;
@@ -60,9 +60,11 @@ fn an_engine_that_is_only_registered_is_known_everywhere() {
     assert_eq!(manifest["privacy"]["guarantee"]["epsilon_micro"], 1_000_000);
 
     assert!(audit::engine_names(&registry()).contains(&"headcount"));
-    let found = audit::audit(&registry(), Some("headcount"), Effort::usual(), &|_| {});
+    // Few samples: whether every mutant is caught is the core's own test.
+    let found =
+        audit::audit(&registry(), Some("headcount"), Effort { samples: 5_000, pairs: 60 }, &|_| {});
     assert!(!found.engines.is_empty() && found.engines.iter().all(|one| one.engine == "headcount"));
-    assert!(found.is_sound(), "{:?}", found.engines);
+    assert!(found.engines.iter().all(|one| one.holds()), "{:?}", found.engines);
 }
 
 #[test]

@@ -20,6 +20,7 @@ pub(super) struct Frame<'a> {
     pub(super) guarantee: &'a str,
     pub(super) error: &'a str,
     pub(super) cautions: &'a [String],
+    pub(super) made: &'a [String],
 }
 
 /// The whole page.
@@ -39,6 +40,7 @@ pub(super) fn page(frame: &Frame<'_>, view: &View) -> String {
                 (sections(view))
                 h2 { "How exact the numbers are" }
                 p { (frame.error) }
+                ul { @for sentence in frame.made { li { (sentence) } } }
                 h2 { "What is promised to passengers" }
                 p { (frame.guarantee) }
                 h2 { "What not to conclude" }
