@@ -1,9 +1,9 @@
 //! How far a release is from the truth. Reads raw data: for benches, never for a release.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::tables::{
-    count, divergence, error, legs, lengths, mean, occupancy, patterns, peak, repeats, top,
+    count, divergence, error, legs, legs_of, lengths, mean, occupancy, patterns, peak, repeats, top,
 };
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};

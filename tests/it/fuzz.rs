@@ -1,6 +1,8 @@
 //! Mutated golden files against every reader of outside bytes: an answer or a complaint, never a panic and never a
 //! forged acceptance. Bounded by count; `TAPVEIL_FUZZ=N` tries N times as many, `TAPVEIL_SEED=N` another sequence.
 
+#![allow(clippy::print_stdout, reason = "tests print their seeds")]
+
 use std::fs;
 use std::path::Path;
 

@@ -35,9 +35,8 @@ impl Manifest {
         let mut value: Value = serde_json::from_slice(text).map_err(shape)?;
         let is_canonical = canonical(&value) == text;
         let has_own_digest = has_own_digest(&value);
-        match format(&value)? {
-            1 => upgrade_from_1(&mut value),
-            _ => {}
+        if format(&value)? == 1 {
+            upgrade_from_1(&mut value);
         }
         let package: Package = serde_json::from_value(value).map_err(shape)?;
         Ok(Self { package, is_canonical, has_own_digest })
