@@ -27,7 +27,14 @@ fn plain(text: &str, city: Option<&City>) -> String {
         word.clear();
         plain.push(c);
     }
-    plain.trim_end().to_owned()
+    // How many rows there are follows from the noise, which follows from a fresh secret.
+    let words: Vec<&str> = plain.trim_end().split(' ').collect();
+    let is_number = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_digit());
+    let is_rows = |at: usize| {
+        is_number(words[at]) && words.get(at + 1).is_some_and(|next| next.starts_with("rows"))
+    };
+    let masked = words.iter().enumerate().map(|(at, word)| if is_rows(at) { "N" } else { word });
+    masked.collect::<Vec<_>>().join(" ")
 }
 
 #[track_caller]
