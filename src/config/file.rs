@@ -22,8 +22,8 @@ impl<'a> File<'a> {
     /// Reads the text. A text that is not TOML is one complaint.
     pub(super) fn parse(text: &'a str) -> Result<Self, String> {
         let table = DeTable::parse(text).map_err(|error| {
-            let place = error.span().map(|span| place(text, span.start)).unwrap_or_default();
-            format!("{place}it is not TOML: {}", error.message())
+            let position = error.span().map(|span| position(text, span.start)).unwrap_or_default();
+            format!("{position}it is not TOML: {}", error.message())
         })?;
         let mut offsets = BTreeMap::new();
         let root = plain_table(table.get_ref(), "", &mut offsets);
@@ -78,8 +78,8 @@ impl<'a> File<'a> {
             .collect();
         complaints.sort_by_key(|(offset, _)| offset.unwrap_or(usize::MAX));
         let said = |(offset, Complaint { key, what }): (Option<usize>, Complaint)| {
-            let place = offset.map(|offset| place(self.text, offset)).unwrap_or_default();
-            format!("{place}{key}: {what}")
+            let position = offset.map(|offset| position(self.text, offset)).unwrap_or_default();
+            format!("{position}{key}: {what}")
         };
         let mut said: Vec<String> = complaints.into_iter().map(said).collect();
         said.dedup();
@@ -87,8 +87,8 @@ impl<'a> File<'a> {
     }
 
     /// "line 1, column 1: " of a key that was written.
-    pub(super) fn place_of(&self, key: &str) -> Option<String> {
-        self.offsets.get(key).map(|&offset| place(self.text, offset))
+    pub(super) fn position_of(&self, key: &str) -> Option<String> {
+        self.offsets.get(key).map(|&offset| position(self.text, offset))
     }
 
     /// Where a key stands, or the nearest section that should hold it.
@@ -171,7 +171,7 @@ fn nearest(unknown: &str, known: impl Iterator<Item = String>) -> Option<String>
 }
 
 /// "line 12, column 3: ".
-fn place(text: &str, offset: usize) -> String {
+fn position(text: &str, offset: usize) -> String {
     let before = text.get(..offset).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;

@@ -41,9 +41,9 @@ pub(super) fn complaint(file: &File<'_>, registry: &Registry) -> Option<String> 
     if !is_old {
         return None;
     }
-    let place = file.place_of("version").unwrap_or_default();
+    let position = file.position_of("version").unwrap_or_default();
     let mut text = format!(
-        "{place}this is a configuration of version 1; this program reads version 2. An engine's own keys stand in a \
+        "{position}this is a configuration of version 1; this program reads version 2. An engine's own keys stand in a \
          section of its name. Write instead:\n\n  version = 2\n"
     );
     let default = registry.names().first().copied().unwrap_or_default();

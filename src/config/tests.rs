@@ -10,7 +10,7 @@ mod digest;
 mod engines;
 mod feed;
 mod generated;
-mod places;
+mod positions;
 mod suppression;
 
 const STATIONS: &str = "id,name,lat,lon,line\na,A,1,2,red\nb,B,1,3,red\nc,C,2,2,blue\nd,D,2,3,\n";

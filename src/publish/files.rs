@@ -34,16 +34,16 @@ impl Files {
 
     /// Whether the same release stands there already. Anything else there is an error.
     fn occupant(&self, name: &str, id: &ReleaseId) -> Result<Occupant, Error> {
-        let place = self.out.join(name);
-        let foreign = |what: String| Error::Foreign { path: place.display().to_string(), what };
-        bring_back(&place, &old_of(&self.out, name))?;
-        match fs::symlink_metadata(&place) {
+        let target = self.out.join(name);
+        let foreign = |what: String| Error::Foreign { path: target.display().to_string(), what };
+        bring_back(&target, &old_of(&self.out, name))?;
+        match fs::symlink_metadata(&target) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Occupant::Nothing),
-            Err(error) => return Err(Error::io("look at", &place)(error)),
+            Err(error) => return Err(Error::io("look at", &target)(error)),
             Ok(there) if !there.is_dir() => return Err(foreign("is not a directory".to_owned())),
             Ok(_) => {}
         }
-        let manifest = disk::read(&place.join(MANIFEST), MANIFEST_MOST_BYTES)
+        let manifest = disk::read(&target.join(MANIFEST), MANIFEST_MOST_BYTES)
             .map_err(|error| foreign(format!("holds no release ({MANIFEST}: {error})")))?;
         let found = Manifest::read(&manifest).map_err(|error| {
             foreign(format!("holds no release of this format ({MANIFEST} {error})"))
@@ -52,7 +52,7 @@ impl Files {
         match found == id.as_str() {
             true => Ok(Occupant::SameRelease { manifest }),
             false => Err(Error::Occupied {
-                path: place.display().to_string(),
+                path: target.display().to_string(),
                 found,
                 wanted: id.as_str().to_owned(),
             }),
@@ -76,33 +76,33 @@ impl Files {
 
     /// Puts the finished directory in its place. The old one, if any, goes only when the new one is in.
     fn move_in(&self, aside: &Aside, occupied: bool) -> Result<(), Error> {
-        let place = &aside.place;
+        let target = &aside.target;
         if occupied {
-            refuse_strangers(place)?;
-            fs::rename(place, &aside.old).map_err(Error::io("replace", place))?;
+            refuse_strangers(target)?;
+            fs::rename(target, &aside.old).map_err(Error::io("replace", target))?;
         }
-        if let Err(error) = fs::rename(&aside.partial, place) {
+        if let Err(error) = fs::rename(&aside.partial, target) {
             if occupied {
                 // Best effort: the release that stood there is better than none.
-                fs::rename(&aside.old, place).ok();
+                fs::rename(&aside.old, target).ok();
             }
-            return Err(Error::io("write", place)(error));
+            return Err(Error::io("write", target)(error));
         }
         disk::sync_dir(&self.out).map_err(Error::io("write", &self.out))
     }
 
     fn write_catalog(&self) -> Result<(), Error> {
-        let (place, partial) = (self.out.join(CATALOG), self.out.join(".catalog.json.partial"));
+        let (target, partial) = (self.out.join(CATALOG), self.out.join(".catalog.json.partial"));
         let text = Catalog::scan(&self.out).map_err(Error::io("list", &self.out))?.text();
-        if disk::read(&place, CATALOG_MOST_BYTES).is_ok_and(|there| there == text) {
+        if disk::read(&target, CATALOG_MOST_BYTES).is_ok_and(|there| there == text) {
             return Ok(());
         }
         let _gone = RemovedAtEnd(&partial);
         remove_file_if_there(&partial).map_err(Error::io("write", &partial))?;
         disk::write(&self.open, &partial, |out| out.write_all(&text))
-            .and_then(|_| fs::rename(&partial, &place))
+            .and_then(|_| fs::rename(&partial, &target))
             .and_then(|()| disk::sync_dir(&self.out))
-            .map_err(Error::io("write", &place))
+            .map_err(Error::io("write", &target))
     }
 }
 
@@ -125,7 +125,7 @@ impl Sink for Files {
         match occupant {
             Occupant::Nothing => self.move_in(&aside, false)?,
             Occupant::SameRelease { manifest: there } => {
-                if there != rendered.manifest || !holds(&aside.place, rendered) {
+                if there != rendered.manifest || !holds(&aside.target, rendered) {
                     self.move_in(&aside, true)?;
                 }
             }
@@ -143,20 +143,20 @@ enum Occupant {
 }
 
 /// Whether a directory's files hold what was written.
-fn holds(place: &Path, rendered: &Rendered) -> bool {
+fn holds(target: &Path, rendered: &Rendered) -> bool {
     rendered.files.iter().all(|file| {
-        disk::measure(&place.join(file.name), file.written.bytes)
+        disk::measure(&target.join(file.name), file.written.bytes)
             .is_ok_and(|there| there == file.written)
     })
 }
 
 /// Somebody's notes in a release's directory must not vanish with it.
-fn refuse_strangers(place: &Path) -> Result<(), Error> {
-    for entry in place.read_dir().map_err(Error::io("list", place))? {
-        let name = entry.map_err(Error::io("list", place))?.file_name();
+fn refuse_strangers(target: &Path) -> Result<(), Error> {
+    for entry in target.read_dir().map_err(Error::io("list", target))? {
+        let name = entry.map_err(Error::io("list", target))?.file_name();
         if name != MANIFEST && !NAMES.iter().any(|&ours| name == ours) {
             return Err(Error::Foreign {
-                path: place.join(name).display().to_string(),
+                path: target.join(name).display().to_string(),
                 what: "is no part of the release that must be replaced".to_owned(),
             });
         }
@@ -169,16 +169,16 @@ fn old_of(out: &Path, name: &str) -> PathBuf {
 }
 
 /// A run that died while it replaced a release has left the old one aside; it is better than none.
-fn bring_back(place: &Path, old: &Path) -> Result<(), Error> {
-    match !place.exists() && old.exists() {
-        true => fs::rename(old, place).map_err(Error::io("bring back", place)),
+fn bring_back(target: &Path, old: &Path) -> Result<(), Error> {
+    match !target.exists() && old.exists() {
+        true => fs::rename(old, target).map_err(Error::io("bring back", target)),
         false => Ok(()),
     }
 }
 
 /// Where a release is written before it is in place. Whatever happens, nothing of it stays behind.
 struct Aside {
-    place: PathBuf,
+    target: PathBuf,
     partial: PathBuf,
     old: PathBuf,
     /// Directories that were made for it, outermost first.
@@ -188,7 +188,7 @@ struct Aside {
 impl Aside {
     fn new(out: &Path, name: &str) -> Result<Self, Error> {
         let mut aside = Self {
-            place: out.join(name),
+            target: out.join(name),
             partial: out.join(format!(".{name}.partial")),
             old: old_of(out, name),
             made: Vec::new(),
@@ -221,7 +221,7 @@ impl Drop for Aside {
     fn drop(&mut self) {
         // Best effort on the way out: the error that leads here is the one to tell.
         remove_dir_if_there(&self.partial).ok();
-        if self.place.exists() {
+        if self.target.exists() {
             remove_dir_if_there(&self.old).ok();
         }
         for dir in self.made.iter().rev() {

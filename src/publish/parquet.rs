@@ -112,7 +112,7 @@ fn write_group<W: Write + Send>(
 
 /// Repetition levels of one list: 0 begins it, 1 goes on.
 fn beginnings(n: usize) -> impl Iterator<Item = i16> {
-    (0..n).map(|place| i16::from(place > 0))
+    (0..n).map(|position| i16::from(position > 0))
 }
 
 fn into_io(error: ParquetError) -> io::Error {

@@ -101,8 +101,8 @@ impl<'a> Paths<'a> {
     }
 
     fn spell(&self, path: &[Doublet], text: &mut String) {
-        for (place, doublet) in path.iter().enumerate() {
-            if place > 0 {
+        for (position, doublet) in path.iter().enumerate() {
+            if position > 0 {
                 text.push(NEXT);
             }
             text.push_str(&self.stations.get(doublet.station).id);
@@ -128,7 +128,7 @@ fn labels_of(rows: &[Row], window: &Window) -> Vec<String> {
 fn order(rows: &[Row], ranks: &Ranks) -> Vec<u32> {
     let keys = |row: u32| {
         let path = &rows[row as usize].path;
-        path.iter().enumerate().map(|(place, at)| ranks.of(at, place + 1 < path.len()))
+        path.iter().enumerate().map(|(position, at)| ranks.of(at, position + 1 < path.len()))
     };
     let n_rows = u32::try_from(rows.len()).expect("four thousand million rows fit in no memory");
     let mut order: Vec<u32> = (0..n_rows).collect();
@@ -169,8 +169,8 @@ fn ranked<'a>(pieces: impl Iterator<Item = &'a str>, signs: [Option<char>; 2]) -
     order.sort_by(|&a, &b| spelled[a].cmp(&spelled[b]));
     let mut ranks = vec![[0; 2]; spelled.len() / 2];
     let mut rank = 0;
-    for (place, &piece) in order.iter().enumerate() {
-        if place > 0 && spelled[piece] != spelled[order[place - 1]] {
+    for (position, &piece) in order.iter().enumerate() {
+        if position > 0 && spelled[piece] != spelled[order[position - 1]] {
             rank += 1;
         }
         ranks[piece / 2][piece % 2] = rank;

@@ -191,7 +191,7 @@ struct FromData<'a> {
 }
 
 impl Splitter for FromData<'_> {
-    fn place(&self, next: Doublet) -> (u32, u32) {
+    fn rank(&self, next: Doublet) -> (u32, u32) {
         let rank = self.present.stations.binary_search(&next.station.0);
         let rank = rank.expect("every station of the window is present");
         (u32::try_from(rank).expect("at most all stations"), next.slot)
@@ -207,7 +207,7 @@ impl Splitter for FromData<'_> {
         items.sort_unstable();
         let width = self.level.n_slots.map_or(1, |n_slots| n_slots - min_slot);
         let cell = |item: &Item| Cell { rank: item.rank, within: item.slot - min_slot };
-        let at = |place: usize| u32::try_from(place).expect("as many as cards");
+        let at = |index: usize| u32::try_from(index).expect("as many as cards");
         walk(self.present.places.universe(0, width), items, cell, noise, &mut |found| {
             let station = StationIx(self.present.stations[found.cell.rank as usize]);
             children.push(ChildNode {
@@ -226,8 +226,8 @@ struct Omitting<'a, S>(&'a S);
 impl<S: NoiseSource> NoiseSource for Omitting<'_, S> {
     type Node = Omitted<S::Node>;
 
-    fn node(&self, level: u32, place: u64) -> Self::Node {
-        Omitted(self.0.node(level, place))
+    fn node(&self, level: u32, index: u64) -> Self::Node {
+        Omitted(self.0.node(level, index))
     }
 }
 
@@ -242,10 +242,10 @@ impl<N: Noise> Noise for Omitted<N> {
         kept: &mut dyn FnMut(u64, u64),
     ) {
         let close: Vec<Occupied> =
-            (0..).zip(occupied).map(|(place, o)| Occupied { place, count: o.count }).collect();
-        self.0.ask(class, close.len() as u64, &close, &mut |place, noisy| {
-            let at = usize::try_from(place).expect("a place among the occupied");
-            kept(occupied[at].place, noisy);
+            (0..).zip(occupied).map(|(index, o)| Occupied { index, count: o.count }).collect();
+        self.0.ask(class, close.len() as u64, &close, &mut |index, noisy| {
+            let at = usize::try_from(index).expect("an index among the occupied");
+            kept(occupied[at].index, noisy);
         });
     }
 }
@@ -256,8 +256,8 @@ struct Exceeding<'a, S>(&'a S);
 impl<S: NoiseSource> NoiseSource for Exceeding<'_, S> {
     type Node = Exceeded<S::Node>;
 
-    fn node(&self, level: u32, place: u64) -> Self::Node {
-        Exceeded(self.0.node(level, place))
+    fn node(&self, level: u32, index: u64) -> Self::Node {
+        Exceeded(self.0.node(level, index))
     }
 }
 
@@ -271,10 +271,10 @@ impl<N: Noise> Noise for Exceeded<N> {
         occupied: &[Occupied],
         kept: &mut dyn FnMut(u64, u64),
     ) {
-        self.0.ask(class, n, occupied, &mut |place, noisy| {
-            let is_empty = occupied.binary_search_by_key(&place, |o| o.place).is_err();
+        self.0.ask(class, n, occupied, &mut |index, noisy| {
+            let is_empty = occupied.binary_search_by_key(&index, |o| o.index).is_err();
             if !is_empty || noisy > class.threshold() {
-                kept(place, noisy);
+                kept(index, noisy);
             }
         });
     }

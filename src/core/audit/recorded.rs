@@ -104,7 +104,7 @@ pub(super) fn tables_asked(form: Form<'_>, seed: u64) -> Vec<u32> {
     let recorder = Recorder { seed, asked: Mutex::default() };
     engine.recorded(&engine.ready(&pair.cards), &|n| Box::new(Take { recorder: &recorder, n }));
     let asked = recorder.asked.into_inner().expect("nobody panicked while asking");
-    asked.into_keys().map(|place| place.1).collect()
+    asked.into_keys().map(|index| index.1).collect()
 }
 
 fn fraction(epsilon: MicroEpsilon) -> Ratio<BigUint> {
@@ -130,9 +130,9 @@ struct Question {
 impl Question {
     /// A question about candidates, the empty ones' counts too.
     fn about(class: &NodeClass, n: u64, occupied: &[Occupied]) -> Self {
-        let at = |place: u64| usize::try_from(place).expect("few candidates");
+        let at = |index: u64| usize::try_from(index).expect("few candidates");
         let mut counts = vec![0; at(n)];
-        occupied.iter().for_each(|candidate| counts[at(candidate.place)] = candidate.count.into());
+        occupied.iter().for_each(|candidate| counts[at(candidate.index)] = candidate.count.into());
         let (scale, threshold) = (class.scale(), Some(class.threshold()));
         Self { scale, threshold, most: class.most(), counts, answers: Vec::new() }
     }
@@ -149,11 +149,11 @@ impl Question {
     }
 
     fn tell(&self, kept: &mut dyn FnMut(u64, u64)) {
-        for (place, &answer) in (0..).zip(&self.answers) {
+        for (index, &answer) in (0..).zip(&self.answers) {
             if let Ok(noisy) = u64::try_from(answer)
                 && self.threshold.is_none_or(|threshold| noisy >= threshold)
             {
-                kept(place, noisy);
+                kept(index, noisy);
             }
         }
     }
@@ -178,9 +178,9 @@ struct Take<'a> {
 }
 
 impl Take<'_> {
-    fn rng(&self, level: u32, place: u64) -> ChaCha20Rng {
+    fn rng(&self, level: u32, index: u64) -> ChaCha20Rng {
         let mut rng = ChaCha20Rng::seed_from_u64(self.recorder.seed);
-        rng.set_stream(self.n << 60 | u64::from(level) << 40 | place);
+        rng.set_stream(self.n << 60 | u64::from(level) << 40 | index);
         rng
     }
 }
@@ -188,16 +188,16 @@ impl Take<'_> {
 /// The recorder's noise for one node.
 struct TakeNode<'a> {
     recorder: &'a Recorder,
-    place: Place,
+    index: Place,
     rng: ChaCha20Rng,
 }
 
 impl<'a> NoiseSource for Take<'a> {
     type Node = TakeNode<'a>;
 
-    fn node(&self, level: u32, place: u64) -> TakeNode<'a> {
-        let rng = self.rng(level, place);
-        TakeNode { recorder: self.recorder, place: (self.n, level, place, 0), rng }
+    fn node(&self, level: u32, index: u64) -> TakeNode<'a> {
+        let rng = self.rng(level, index);
+        TakeNode { recorder: self.recorder, index: (self.n, level, index, 0), rng }
     }
 }
 
@@ -215,8 +215,8 @@ impl Noise for TakeNode<'_> {
         question.answers = question.counts.iter().map(noisy).collect();
         question.tell(kept);
         let mut asked = self.recorder.asked.lock().expect("nobody panics while asking");
-        asked.insert(self.place, question);
-        self.place.3 += 1;
+        asked.insert(self.index, question);
+        self.index.3 += 1;
     }
 }
 
@@ -267,14 +267,14 @@ impl Default for SoFar {
 }
 
 impl<'a> Replayer<'a> {
-    /// The recorded question at this place, if this is the same one; what it costs is added.
+    /// The recorded question at this index, if this is the same one; what it costs is added.
     fn compared(
         &self,
         so_far: &mut SoFar,
-        place: Place,
+        index: Place,
         question: &Question,
     ) -> Option<&'a Question> {
-        let same = self.transcript.get(&place).filter(|recorded| recorded.is_same(question));
+        let same = self.transcript.get(&index).filter(|recorded| recorded.is_same(question));
         let Some(recorded) = same else {
             so_far.breach.get_or_insert("another question is asked with the card".to_owned());
             return None;
@@ -305,14 +305,14 @@ struct Again<'a> {
 
 struct AgainNode<'a> {
     replayer: &'a Replayer<'a>,
-    place: Place,
+    index: Place,
 }
 
 impl<'a> NoiseSource for Again<'a> {
     type Node = AgainNode<'a>;
 
-    fn node(&self, level: u32, place: u64) -> AgainNode<'a> {
-        AgainNode { replayer: self.replayer, place: (self.n, level, place, 0) }
+    fn node(&self, level: u32, index: u64) -> AgainNode<'a> {
+        AgainNode { replayer: self.replayer, index: (self.n, level, index, 0) }
     }
 }
 
@@ -326,9 +326,9 @@ impl Noise for AgainNode<'_> {
     ) {
         let mut so_far = self.replayer.so_far.lock().expect("nobody panics while asking");
         let question = Question::about(class, n, occupied);
-        let place = self.place;
-        self.place.3 += 1;
-        if let Some(recorded) = self.replayer.compared(&mut so_far, place, &question) {
+        let index = self.index;
+        self.index.3 += 1;
+        if let Some(recorded) = self.replayer.compared(&mut so_far, index, &question) {
             recorded.tell(kept);
         }
     }
@@ -338,10 +338,10 @@ impl TableNoise for Again<'_> {
     fn table(&self, number: u32, class: TableClass, counts: &mut [i64], _: NonZeroUsize) {
         let mut so_far = self.replayer.so_far.lock().expect("nobody panics while asking");
         let times = so_far.tables.entry((self.n, number)).or_default();
-        let place = (self.n, number, TABLE, *times);
+        let index = (self.n, number, TABLE, *times);
         *times += 1;
         let question = Question::about_table(class, counts);
-        match self.replayer.compared(&mut so_far, place, &question) {
+        match self.replayer.compared(&mut so_far, index, &question) {
             Some(recorded) => recorded.tell_all(counts),
             // The breach is written down; what comes out no longer matters, but must not be raw.
             None => counts.fill(0),

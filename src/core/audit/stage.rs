@@ -55,9 +55,9 @@ impl Stage {
         let hasher = self.secret.card_key(self.window.id());
         let mut open = OpenWindows::default();
         for (number, card) in cards.iter().enumerate() {
-            for (place, &(station, slot)) in (0_i64..).zip(card) {
+            for (index, &(station, slot)) in (0_i64..).zip(card) {
                 // Inside its slot, a second after the tap before it.
-                let after = SignedDuration::from_secs(i64::from(slot) * 3_600 + place);
+                let after = SignedDuration::from_secs(i64::from(slot) * 3_600 + index);
                 let event = self.window.start() + after;
                 if gate.judge(&self.window, event, Arrival::InFile).is_err() {
                     continue;

@@ -82,9 +82,9 @@ fn another_release_under_the_same_name_is_refused_before_and_after_payment() {
 #[test]
 fn something_else_under_the_name_is_refused_and_kept() {
     let out = tempfile::tempdir().unwrap();
-    let place = out.path().join(window().name());
-    fs::create_dir(&place).unwrap();
-    fs::write(place.join("thesis.tex"), "years of work").unwrap();
+    let target = out.path().join(window().name());
+    fs::create_dir(&target).unwrap();
+    fs::write(target.join("thesis.tex"), "years of work").unwrap();
     let mut files = Publisher::new(out.path(), settings(&stations()));
     assert_eq!(files.preflight(&window(), release().id()).unwrap_err().kind(), ErrorKind::Config);
     assert_eq!(files.publish(&release()).unwrap_err().kind(), ErrorKind::Config);

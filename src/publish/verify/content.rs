@@ -36,31 +36,31 @@ pub(super) fn check(
     };
     let digest = |name: &str| package.privacy.files.iter().find(|entry| entry.name == name);
     let Some(locations) = open(LOCATIONS_CSV) else { return };
-    let places = match Places::read(locations, digest(LOCATIONS_CSV)) {
-        Ok(places) => places,
+    let known = match KnownStations::read(locations, digest(LOCATIONS_CSV)) {
+        Ok(known) => known,
         Err(what) => return problems.push(Problem::new(LOCATIONS_CSV, what)),
     };
     let Some(rows) = open(PATHS_CSV) else { return };
     let time = (input == PathKind::Timed).then_some(time);
-    let table = match read_paths(rows, &places, time.as_ref(), digest(PATHS_CSV)) {
+    let table = match read_paths(rows, &known, time.as_ref(), digest(PATHS_CSV)) {
         Ok(table) => table,
         Err(what) => return problems.push(Problem::new(PATHS_CSV, what)),
     };
-    match promise::check(&package.privacy.guarantee.promise, &table, &places.ids) {
+    match promise::check(&package.privacy.guarantee.promise, &table, &known.ids) {
         Ok(None) => {}
         Ok(Some(what)) => problems.push(Problem::new(PATHS_CSV, what)),
         Err(what) => problems.push(Problem::new(MANIFEST, what)),
     }
     if let Some(file) = open(PATHS_PARQUET)
-        && let Some(what) = parquet::difference(file, &table, &places.ids, input)
+        && let Some(what) = parquet::difference(file, &table, &known.ids, input)
     {
         problems.push(Problem::new(PATHS_PARQUET, what));
     }
     if package.privacy.format > 1 {
-        return tables::check(open, &places, time.as_ref(), problems);
+        return tables::check(open, &known, time.as_ref(), problems);
     }
     // In format 1 od.csv was added up from the paths.
-    if intact.contains(OD_CSV) && !fits(&format_1::flows(&table, &places.ids), digest(OD_CSV)) {
+    if intact.contains(OD_CSV) && !fits(&format_1::flows(&table, &known.ids), digest(OD_CSV)) {
         problems.push(Problem::new(OD_CSV, "is not what the paths add up to"));
     }
 }
@@ -115,12 +115,12 @@ impl Time {
 }
 
 /// The stations of locations.csv, by id.
-pub(super) struct Places {
+pub(super) struct KnownStations {
     ids: Vec<String>,
     pub(super) index: HashMap<String, u32>,
 }
 
-impl Places {
+impl KnownStations {
     fn read(file: File, expected: Option<&FileEntry>) -> Result<Self, String> {
         let mut reader = Records::new(file, &["id", "name", "lat", "lon"])?;
         let mut listed: Vec<[String; 4]> = Vec::new();
@@ -149,7 +149,7 @@ impl Places {
 /// Reads paths.csv and holds every row to what rows are; `time` is `None` for sequences.
 fn read_paths(
     file: File,
-    places: &Places,
+    known: &KnownStations,
     time: Option<&Time>,
     expected: Option<&FileEntry>,
 ) -> Result<Table, String> {
@@ -162,7 +162,7 @@ fn read_paths(
         csv.write_record(["count", "path"])?;
         while reader.advance().map_err(io::Error::other)? {
             let fields = reader.fields();
-            let row = take_row(&fields, &before, places, time, &mut slots, &mut table);
+            let row = take_row(&fields, &before, known, time, &mut slots, &mut table);
             let path = row.map_err(|what| io::Error::other(reader.complaint(&what)))?;
             csv.write_record(&fields)?;
             before.clear();
@@ -180,7 +180,7 @@ fn read_paths(
 fn take_row<'a>(
     fields: &[&'a str],
     before: &str,
-    places: &Places,
+    known: &KnownStations,
     time: Option<&Time>,
     slots: &mut HashMap<String, i64>,
     table: &mut Table,
@@ -196,15 +196,15 @@ fn take_row<'a>(
     let mut latest = i64::MIN;
     for doublet in path.split(NEXT) {
         let (station, slot) = match (time, doublet.split_once(AT)) {
-            (Some(time), Some((station, label))) => (station, Some(known(time, label, slots)?)),
+            (Some(time), Some((station, label))) => (station, Some(read_once(time, label, slots)?)),
             (None, None) => (doublet, None),
             (Some(_), None) => return Err(format!("{doublet:?} has no slot")),
             (None, Some(_)) => {
                 return Err(format!("{doublet:?} has a slot, but this is a sequence"));
             }
         };
-        let place = places.index.get(station).ok_or_else(|| format!("no station {station:?}"))?;
-        table.stations.push(*place);
+        let index = known.index.get(station).ok_or_else(|| format!("no station {station:?}"))?;
+        table.stations.push(*index);
         if let Some(slot) = slot {
             if slot < latest {
                 return Err("the path goes back in time".to_owned());
@@ -218,7 +218,7 @@ fn take_row<'a>(
 }
 
 /// A window has few slots and a release many doublets: each label is read once.
-fn known(time: &Time, label: &str, slots: &mut HashMap<String, i64>) -> Result<i64, String> {
+fn read_once(time: &Time, label: &str, slots: &mut HashMap<String, i64>) -> Result<i64, String> {
     if let Some(&slot) = slots.get(label) {
         return Ok(slot);
     }

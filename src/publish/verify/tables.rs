@@ -6,17 +6,17 @@ use super::super::tables::{
     LENGTHS_CSV, LENGTHS_HEADER, OD_CSV, OD_HEADER, STATIONS_CSV, STATIONS_HEADER,
 };
 use super::Problem;
-use super::content::{Places, Time};
+use super::content::{KnownStations, Time};
 use super::records::Records;
 
 /// Checks every table that is there; each gets at most one problem, the first.
 pub(super) fn check(
     open: impl Fn(&str) -> Option<File>,
-    places: &Places,
+    known: &KnownStations,
     time: Option<&Time>,
     problems: &mut Vec<Problem>,
 ) {
-    let known = Known { places, time };
+    let known = Known { known, time };
     let mut look = |name: &str, header: &[&str], key: &dyn Fn(&[&str]) -> Result<Key, String>| {
         if let Some(file) = open(name)
             && let Err(what) = rows(file, header, key)
@@ -37,13 +37,13 @@ pub(super) fn check(
 type Key = (u32, u32, i64);
 
 struct Known<'a> {
-    places: &'a Places,
+    known: &'a KnownStations,
     time: Option<&'a Time>,
 }
 
 impl Known<'_> {
     fn station(&self, id: &str) -> Result<u32, String> {
-        self.places.index.get(id).copied().ok_or_else(|| format!("no station {id:?}"))
+        self.known.index.get(id).copied().ok_or_else(|| format!("no station {id:?}"))
     }
 
     fn slot(&self, label: &str) -> Result<i64, String> {

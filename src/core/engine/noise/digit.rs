@@ -87,9 +87,9 @@ impl Digit {
     pub(super) fn new(stairs: Staircase) -> Self {
         let edges = stairs.table().into_boxed_slice();
         let mut guide = Box::new([0; 256]);
-        for (first, place) in (0_u64..).zip(guide.iter_mut()) {
+        for (first, index) in (0_u64..).zip(guide.iter_mut()) {
             let before = edges.partition_point(|&edge| edge <= first << 56);
-            *place = u32::try_from(before).expect("a table of at most a few thousand edges");
+            *index = u32::try_from(before).expect("a table of at most a few thousand edges");
         }
         Self { stairs, edges, guide }
     }
@@ -98,16 +98,16 @@ impl Digit {
     #[inline]
     pub(super) fn draw(&self, rng: &mut impl Rng) -> u64 {
         let word = rng.next_u64();
-        let mut place = self.guide[(word >> 56) as usize] as usize;
-        while let Some(&edge) = self.edges.get(place) {
+        let mut index = self.guide[(word >> 56) as usize] as usize;
+        while let Some(&edge) = self.edges.get(index) {
             if word < edge {
                 // Below this edge for sure; above the one before for sure unless it is very near.
-                if place == 0 || word - self.edges[place - 1] >= SLIVER {
-                    return place as u64;
+                if index == 0 || word - self.edges[index - 1] >= SLIVER {
+                    return index as u64;
                 }
                 break;
             }
-            place += 1;
+            index += 1;
         }
         self.decide(rng, word)
     }

@@ -54,8 +54,8 @@ impl Geometric {
     pub fn draw(&self, rng: &mut impl Rng) -> u64 {
         let mut digits = self.digits().iter();
         let mut number = u128::from(digits.next().expect("there is a last digit").draw(rng));
-        for (place, digit) in (1..).zip(digits) {
-            number += u128::from(digit.draw(rng)) << (Self::DIGIT_BITS * place);
+        for (index, digit) in (1..).zip(digits) {
+            number += u128::from(digit.draw(rng)) << (Self::DIGIT_BITS * index);
         }
         // Beyond 2⁶⁴ the answer is cut, which changes nothing a caller can see: a gap beyond every
         // candidate, a count beyond every count.

@@ -129,16 +129,16 @@ impl NodeClass {
 /// A candidate with a count above zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Occupied {
-    /// Its place among the candidates it is asked about with.
-    pub place: u64,
+    /// Its index among the candidates it is asked about with.
+    pub index: u64,
     /// How many are below it.
     pub count: u64,
 }
 
 /// What answers questions about counts. The engines ask nothing but this.
 pub trait Noise {
-    /// The noisy counts of `n` candidates of one class: tells those that reach the threshold, by place, in any
-    /// order. `occupied` is in order of place; every candidate that is not in it counts zero.
+    /// The noisy counts of `n` candidates of one class: tells those that reach the threshold, by index, in any
+    /// order. `occupied` is in order of index; every candidate that is not in it counts zero.
     fn ask(
         &mut self,
         class: &NodeClass,
@@ -153,22 +153,22 @@ pub trait NoiseSource: Sync {
     /// The noise of one node.
     type Node: Noise;
 
-    /// The noise for splitting the node with this place in its level.
-    fn node(&self, level: u32, place: u64) -> Self::Node;
+    /// The noise for splitting the node with this index in its level.
+    fn node(&self, level: u32, index: u64) -> Self::Node;
 }
 
 /// A source of noise behind a reference, for candidates and for whole tables: an auditor hands any to any engine.
 pub trait AnyNoise: Sync {
     /// The noise for one question after another about candidates.
-    fn any_node(&self, level: u32, place: u64) -> Box<dyn Noise + '_>;
+    fn any_node(&self, level: u32, index: u64) -> Box<dyn Noise + '_>;
 
     /// Adds noise to every count of a table.
     fn any_table(&self, number: u32, class: TableClass, counts: &mut [i64], threads: NonZeroUsize);
 }
 
 impl<S: NoiseSource + TableNoise> AnyNoise for S {
-    fn any_node(&self, level: u32, place: u64) -> Box<dyn Noise + '_> {
-        Box::new(self.node(level, place))
+    fn any_node(&self, level: u32, index: u64) -> Box<dyn Noise + '_> {
+        Box::new(self.node(level, index))
     }
 
     fn any_table(&self, number: u32, class: TableClass, counts: &mut [i64], threads: NonZeroUsize) {
@@ -182,8 +182,8 @@ pub struct Borrowed<'a>(pub &'a dyn AnyNoise);
 impl<'a> NoiseSource for Borrowed<'a> {
     type Node = Box<dyn Noise + 'a>;
 
-    fn node(&self, level: u32, place: u64) -> Self::Node {
-        self.0.any_node(level, place)
+    fn node(&self, level: u32, index: u64) -> Self::Node {
+        self.0.any_node(level, index)
     }
 }
 
@@ -203,8 +203,8 @@ impl NoiseSource for NoiseKey {
     type Node = KeyedNoise;
 
     /// One ChaCha20 key a release, one stream a node: streams never overlap.
-    fn node(&self, level: u32, place: u64) -> KeyedNoise {
-        KeyedNoise(stream(self, level, place))
+    fn node(&self, level: u32, index: u64) -> KeyedNoise {
+        KeyedNoise(stream(self, level, index))
     }
 }
 
@@ -219,15 +219,15 @@ impl Noise for KeyedNoise {
         occupied: &[Occupied],
         kept: &mut dyn FnMut(u64, u64),
     ) {
-        for &Occupied { place, count } in occupied {
+        for &Occupied { index, count } in occupied {
             if let Some(noisy) = class.noisy(count, &mut self.0) {
-                kept(place, noisy);
+                kept(index, noisy);
             }
         }
         let mut before = 0;
         class.walk.walk(&mut self.0, n - occupied.len() as u64, &mut |ordinal, noisy| {
             // The ordinal counts empty candidates only; step over the occupied ones before it.
-            while occupied.get(before).is_some_and(|next| next.place <= ordinal + before as u64) {
+            while occupied.get(before).is_some_and(|next| next.index <= ordinal + before as u64) {
                 before += 1;
             }
             kept(ordinal + before as u64, noisy);
@@ -248,8 +248,8 @@ impl Noise for ZeroNoise {
         occupied: &[Occupied],
         kept: &mut dyn FnMut(u64, u64),
     ) {
-        for &Occupied { place, count } in occupied.iter().filter(|o| o.count >= class.threshold) {
-            kept(place, count);
+        for &Occupied { index, count } in occupied.iter().filter(|o| o.count >= class.threshold) {
+            kept(index, count);
         }
     }
 }

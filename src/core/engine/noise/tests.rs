@@ -20,7 +20,7 @@ fn rng(seed: u8) -> ChaCha20Rng {
 /// The noisy count of one occupied node.
 fn occupied(noise: &mut impl Noise, class: &NodeClass, count: u64) -> Option<u64> {
     let mut noisy = None;
-    noise.ask(class, 1, &[Occupied { place: 0, count }], &mut |_, kept| noisy = Some(kept));
+    noise.ask(class, 1, &[Occupied { index: 0, count }], &mut |_, kept| noisy = Some(kept));
     noisy
 }
 
@@ -210,8 +210,8 @@ fn the_threshold_itself_passes_for_occupied_and_for_empty_nodes() {
 #[test]
 fn every_node_has_its_own_stream_and_every_key_its_own_noise() {
     let class = NodeClass::new(Scale::new(1_000, 1).unwrap(), 1);
-    let draws = |seed, level, place| {
-        let mut node = NoiseKey::for_test(seed).node(level, place);
+    let draws = |seed, level, index| {
+        let mut node = NoiseKey::for_test(seed).node(level, index);
         (0..8).map(|_| occupied(&mut node, &class, 1_000_000)).collect::<Vec<_>>()
     };
     assert_eq!(draws(1, 2, 3), draws(1, 2, 3));
@@ -253,31 +253,31 @@ fn counts_saturate_instead_of_wrapping() {
     assert!(kept.iter().all(|&noisy| noisy == u64::MAX));
 }
 
-/// Empties are told by their place among all candidates: never an occupied one, never twice, each equally often.
+/// Empties are told by their index among all candidates: never an occupied one, never twice, each equally often.
 #[test]
 fn empties_stand_between_the_occupied_candidates() {
     let class = NodeClass::new(Scale::new(2, 1).unwrap(), 3);
     let (n, rounds, many) = (30_u64, 40_000, 1 << 40);
-    let occupied = [0, 1, 7, 8, 9, 20, 29].map(|place| Occupied { place, count: many });
+    let occupied = [0, 1, 7, 8, 9, 20, 29].map(|index| Occupied { index, count: many });
     let mut noise = KeyedNoise(rng(12));
     let mut hits = vec![0.0; n as usize];
     for _ in 0..rounds {
         let mut told = Vec::new();
-        noise.ask(&class, n, &occupied, &mut |place, noisy| {
-            let is_occupied = occupied.iter().any(|candidate| candidate.place == place);
-            assert_eq!(is_occupied, noisy > many / 2, "place {place} has the count {noisy}");
-            told.push(place);
+        noise.ask(&class, n, &occupied, &mut |index, noisy| {
+            let is_occupied = occupied.iter().any(|candidate| candidate.index == index);
+            assert_eq!(is_occupied, noisy > many / 2, "index {index} has the count {noisy}");
+            told.push(index);
         });
         let n_told = told.len();
         told.sort_unstable();
         told.dedup();
         assert_eq!(told.len(), n_told, "a candidate is told once");
-        told.iter().for_each(|&place| hits[place as usize] += 1.0);
+        told.iter().for_each(|&index| hits[index as usize] += 1.0);
     }
     let (full, empty): (Vec<_>, Vec<_>) =
-        (0..n).partition(|place| occupied.iter().any(|o| o.place == *place));
-    assert!(full.iter().all(|&place| hits[place as usize] == f64::from(rounds)));
-    let seen: Vec<f64> = empty.iter().map(|&place| hits[place as usize]).collect();
+        (0..n).partition(|index| occupied.iter().any(|o| o.index == *index));
+    assert!(full.iter().all(|&index| hits[index as usize] == f64::from(rounds)));
+    let seen: Vec<f64> = empty.iter().map(|&index| hits[index as usize]).collect();
     let expected = vec![f64::from(rounds) * class.empty_passes(); seen.len()];
-    assert_fits(&seen, &expected, "hits by empty place");
+    assert_fits(&seen, &expected, "hits by empty index");
 }

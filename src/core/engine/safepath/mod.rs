@@ -1,4 +1,4 @@
-//! SafePath (Al-Hussaeni et al. 2018): a noisy prefix tree over doublets, each level split first by place
+//! SafePath (Al-Hussaeni et al. 2018): a noisy prefix tree over doublets, each level split first by station
 //! and then by time, both down a taxonomy.
 //!
 //! In → out: a sealed window → consistent noisy counts of whole paths.
@@ -159,7 +159,7 @@ impl TreeMechanism for SafePath {
     }
 }
 
-/// Splits a node by place, then each place that passed by time.
+/// Splits a node by station, then each station that passed by time.
 #[derive(Debug)]
 pub struct PlaceThenTime<'a> {
     places: &'a PricedTaxonomy,
@@ -167,7 +167,7 @@ pub struct PlaceThenTime<'a> {
 }
 
 impl Splitter for PlaceThenTime<'_> {
-    fn place(&self, next: Doublet) -> (u32, u32) {
+    fn rank(&self, next: Doublet) -> (u32, u32) {
         (self.places.taxonomy().rank(next.station.0), next.slot)
     }
 
@@ -186,10 +186,10 @@ impl Splitter for PlaceThenTime<'_> {
         });
         let times = self.times.universe(min_slot, 1);
         let by_slot = |item: &Item| Cell { rank: item.slot, within: 0 };
-        for place in passed {
-            let station = StationIx(self.places.taxonomy().element(place.cell.rank));
-            let below = &items[place.items.clone()];
-            let item = |at: usize| u32::try_from(place.items.start + at).expect("as many as cards");
+        for part in passed {
+            let station = StationIx(self.places.taxonomy().element(part.cell.rank));
+            let below = &items[part.items.clone()];
+            let item = |at: usize| u32::try_from(part.items.start + at).expect("as many as cards");
             tree::walk(times, below, by_slot, noise, &mut |found| {
                 children.push(ChildNode {
                     doublet: Doublet { station, slot: found.cell.rank },
@@ -209,7 +209,7 @@ impl Level for PlaceThenTime<'_> {
 
     fn path_costs(&self) -> Vec<Ratio<u128>> {
         let times = self.times.path_costs();
-        let with = |place: Ratio<u128>| times.iter().map(move |time| place + time);
+        let with = |station: Ratio<u128>| times.iter().map(move |time| station + time);
         self.places.path_costs().into_iter().flat_map(with).collect()
     }
 

@@ -6,7 +6,7 @@ use super::{Cell, ChildNode, Item, Level, PricedTaxonomy, Share, Splitter, growt
 use crate::engine::noise::{NodeClass, Noise};
 use crate::model::{Digest, Doublet, StationIx};
 
-/// Splits a node by place alone, or by place and slot at once.
+/// Splits a node by index alone, or by place and slot at once.
 #[derive(Debug)]
 pub struct ByPlace<'a> {
     /// The groups of places.
@@ -16,7 +16,7 @@ pub struct ByPlace<'a> {
 }
 
 impl Splitter for ByPlace<'_> {
-    fn place(&self, next: Doublet) -> (u32, u32) {
+    fn rank(&self, next: Doublet) -> (u32, u32) {
         let slot = if self.n_slots.is_some() { next.slot } else { 0 };
         (self.places.taxonomy().rank(next.station.0), slot)
     }
@@ -32,7 +32,7 @@ impl Splitter for ByPlace<'_> {
         // Slots never decrease, so those before the parent's do not exist.
         let width = self.n_slots.map_or(1, |n_slots| n_slots - min_slot);
         let cell = |item: &Item| Cell { rank: item.rank, within: item.slot - min_slot };
-        let at = |place: usize| u32::try_from(place).expect("as many as cards");
+        let at = |index: usize| u32::try_from(index).expect("as many as cards");
         walk(self.places.universe(0, width), items, cell, noise, &mut |found| {
             let station = StationIx(self.places.taxonomy().element(found.cell.rank));
             children.push(ChildNode {

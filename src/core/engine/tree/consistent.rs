@@ -43,20 +43,20 @@ pub fn rows(levels: &[Vec<Node>], consistency: Consistency) -> Vec<Row> {
         Consistency::TwoPhase => Some(averaged_over_paths(levels)),
     };
     // A node's count before the second phase, in units of 2⁻²⁰.
-    let estimate = |depth: usize, place: usize| match &averaged {
-        None => u128::from(levels[depth][place].noisy) << POINT,
-        Some(averaged) => averaged[depth][place],
+    let estimate = |depth: usize, index: usize| match &averaged {
+        None => u128::from(levels[depth][index].noisy) << POINT,
+        Some(averaged) => averaged[depth][index],
     };
     let mut rows = Vec::new();
     let Some(first) = levels.first() else { return rows };
-    let all: Vec<u128> = (0..first.len()).map(|place| estimate(0, place)).collect();
+    let all: Vec<u128> = (0..first.len()).map(|index| estimate(0, index)).collect();
     let mut counts = fit_under(None, &all);
     for depth in 0..levels.len() {
         let below = levels.get(depth + 1).map_or(&[][..], Vec::as_slice);
         let mut next = vec![0; below.len()];
         let mut children = child_runs(below);
-        for (place, &count) in counts.iter().enumerate() {
-            let run = children.of(place);
+        for (index, &count) in counts.iter().enumerate() {
+            let run = children.of(index);
             let mut rest = count;
             if !run.is_empty() {
                 let estimates: Vec<u128> = run.clone().map(|at| estimate(depth + 1, at)).collect();
@@ -65,7 +65,7 @@ pub fn rows(levels: &[Vec<Node>], consistency: Consistency) -> Vec<Row> {
                 next[run].copy_from_slice(&fitted);
             }
             if rest > 0 {
-                rows.push(Row { path: path(levels, depth, place), count: rest });
+                rows.push(Row { path: path(levels, depth, index), count: rest });
             }
         }
         counts = next;
@@ -108,12 +108,12 @@ fn lowering(cap: u128, counts: &[u128]) -> (u128, u128) {
     let mut descending = counts.to_vec();
     descending.sort_unstable_by(|a, b| b.cmp(a));
     let (mut k, mut excess, mut running) = (1, descending[0], 0_u128);
-    for (place, &count) in (1_u128..).zip(&descending) {
+    for (index, &count) in (1_u128..).zip(&descending) {
         running += count;
-        if place * count + cap <= running {
+        if index * count + cap <= running {
             break;
         }
-        (k, excess) = (place, running.saturating_sub(cap));
+        (k, excess) = (index, running.saturating_sub(cap));
     }
     (k, excess)
 }
@@ -134,15 +134,15 @@ pub(super) fn averaged_over_paths(levels: &[Vec<Node>]) -> Vec<Vec<u128>> {
             places.clear();
             places.extend(path_places(levels, depth, leaf));
             blocks.clear();
-            for (at, &place) in places.iter().rev().enumerate() {
-                push_block(&mut blocks, levels[at][place].noisy);
+            for (at, &index) in places.iter().rev().enumerate() {
+                push_block(&mut blocks, levels[at][index].noisy);
             }
             let mut upwards = places.iter().rev().enumerate();
             for &Block { sum, n } in &blocks {
                 let mean = (sum << POINT) / n;
-                for (at, &place) in upwards.by_ref().take(usize::try_from(n).expect("a depth")) {
-                    sums[at][place] += mean;
-                    n_paths[at][place] += 1;
+                for (at, &index) in upwards.by_ref().take(usize::try_from(n).expect("a depth")) {
+                    sums[at][index] += mean;
+                    n_paths[at][index] += 1;
                 }
             }
         }
@@ -196,18 +196,18 @@ impl ChildRuns<'_> {
 fn path_places(
     levels: &[Vec<Node>],
     depth: usize,
-    place: usize,
+    index: usize,
 ) -> impl Iterator<Item = usize> + use<'_> {
     let above = levels[..=depth].iter().rev();
-    above.scan(place, |at, level| {
+    above.scan(index, |at, level| {
         let here = *at;
         *at = level[here].parent as usize;
         Some(here)
     })
 }
 
-fn path(levels: &[Vec<Node>], depth: usize, place: usize) -> Vec<Doublet> {
-    let mut path: Vec<Doublet> = path_places(levels, depth, place)
+fn path(levels: &[Vec<Node>], depth: usize, index: usize) -> Vec<Doublet> {
+    let mut path: Vec<Doublet> = path_places(levels, depth, index)
         .zip(levels[..=depth].iter().rev())
         .map(|(at, level)| level[at].doublet)
         .collect();

@@ -49,9 +49,9 @@ pub(crate) fn sealed(paths: &[Path]) -> SealedWindow {
     let hasher = secret.card_key(window().id());
     let mut stamps = Vec::new();
     for (card, path) in paths.iter().enumerate() {
-        for (place, &(station, hour)) in (0_u32..).zip(path) {
+        for (index, &(station, hour)) in (0_u32..).zip(path) {
             let card = CardKey::new(&hasher, &card.to_le_bytes());
-            let offset_millis = hour * 3_600_000 + place * 1_000;
+            let offset_millis = hour * 3_600_000 + index * 1_000;
             stamps.push(Stamp { card, offset_millis, station: StationIx(station) });
         }
     }

@@ -26,9 +26,9 @@ struct Frontier {
 }
 
 impl Frontier {
-    fn range(&self, place: usize) -> Range<usize> {
-        let start = if place == 0 { 0 } else { self.ends[place - 1] as usize };
-        start..self.ends[place] as usize
+    fn range(&self, index: usize) -> Range<usize> {
+        let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
+        start..self.ends[index] as usize
     }
 }
 
@@ -104,11 +104,11 @@ impl<P: Splitter, S: NoiseSource> Split<'_, P, S> {
         const WORK: usize = 1 << 14;
         let mut batches = Vec::new();
         let (mut start, mut work) = (0, 0);
-        for place in 0..self.above.len() {
-            work += self.frontier.range(place).len() + 16;
+        for index in 0..self.above.len() {
+            work += self.frontier.range(index).len() + 16;
             if work >= WORK {
-                batches.push(start..place + 1);
-                (start, work) = (place + 1, 0);
+                batches.push(start..index + 1);
+                (start, work) = (index + 1, 0);
             }
         }
         if start < self.above.len() {
@@ -128,18 +128,18 @@ impl<P: Splitter, S: NoiseSource> Split<'_, P, S> {
     fn batch(&self, places: Range<usize>, room: usize) -> Batch {
         let mut batch = Batch::default();
         let (mut items, mut children) = (Vec::new(), Vec::new());
-        for place in places {
+        for index in places {
             if batch.nodes.len() >= room {
                 break;
             }
-            self.items(place, &mut items);
+            self.items(index, &mut items);
             children.clear();
-            let mut noise = self.source.node(self.level, place as u64);
-            let min_slot = self.above[place].doublet.slot;
+            let mut noise = self.source.node(self.level, index as u64);
+            let min_slot = self.above[index].doublet.slot;
             self.splitter.split(&mut items, min_slot, &mut noise, &mut children);
             children.sort_unstable_by_key(|child| child.doublet);
             for &ChildNode { doublet, noisy, from, to } in &children {
-                let parent = u32::try_from(place).expect("at most max_nodes nodes in a level");
+                let parent = u32::try_from(index).expect("at most max_nodes nodes in a level");
                 batch.nodes.push(Node { parent, doublet, noisy });
                 batch.members.extend(items[from as usize..to as usize].iter().map(|item| item.ix));
                 batch.ends.push(u32::try_from(batch.members.len()).expect("as many as cards"));
@@ -149,14 +149,14 @@ impl<P: Splitter, S: NoiseSource> Split<'_, P, S> {
     }
 
     /// The trajectories below a node that go on, with their next doublet.
-    fn items(&self, place: usize, items: &mut Vec<Item>) {
+    fn items(&self, index: usize, items: &mut Vec<Item>) {
         let doublets = self.trajectories.doublets();
         let depth = self.level as usize;
         items.clear();
-        items.extend(self.frontier.members[self.frontier.range(place)].iter().filter_map(|&ix| {
+        items.extend(self.frontier.members[self.frontier.range(index)].iter().filter_map(|&ix| {
             let (start, end) = self.trajectories.bounds(ix as usize);
             let next = doublets[start..end].get(depth)?;
-            let (rank, slot) = self.splitter.place(*next);
+            let (rank, slot) = self.splitter.rank(*next);
             Some(Item { rank, slot, ix })
         }));
     }

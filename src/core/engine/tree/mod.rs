@@ -61,7 +61,7 @@ pub struct ChildNode {
 pub trait Splitter: Sync {
     /// Where the next doublet of a trajectory lies in the engine's eyes: the station's rank in the location
     /// taxonomy, and the slot (always 0 for an engine that sees no times).
-    fn place(&self, next: Doublet) -> (u32, u32);
+    fn rank(&self, next: Doublet) -> (u32, u32);
 
     /// Splits a node whose path ends in slot `min_slot`; pushes what passes. `items` may be reordered.
     fn split(

@@ -82,11 +82,11 @@ impl Noise for Counting {
         kept: &mut dyn FnMut(u64, u64),
     ) {
         *self.asked.entry((class.scale().num(), class.threshold())).or_default() += n;
-        let count = |place| {
-            let found = occupied.binary_search_by_key(&place, |candidate| candidate.place);
+        let count = |index| {
+            let found = occupied.binary_search_by_key(&index, |candidate| candidate.index);
             found.map_or(0, |found| occupied[found].count)
         };
-        (0..n).for_each(|place| kept(place, count(place).max(class.threshold())));
+        (0..n).for_each(|index| kept(index, count(index).max(class.threshold())));
     }
 }
 
@@ -175,7 +175,7 @@ impl Flat {
 }
 
 impl Splitter for Flat {
-    fn place(&self, next: Doublet) -> (u32, u32) {
+    fn rank(&self, next: Doublet) -> (u32, u32) {
         (next.station.0, 0)
     }
 
@@ -281,15 +281,15 @@ fn many_nodes_are_split_side_by_side_with_one_result() {
     );
 }
 
-/// Noise must come from the node's own place: two sources that differ there give different trees.
+/// Noise must come from the node's own index: two sources that differ there give different trees.
 #[test]
 fn each_node_asks_its_own_noise() {
     struct ByPlace;
     struct Only(bool);
     impl NoiseSource for ByPlace {
         type Node = Only;
-        fn node(&self, level: u32, place: u64) -> Only {
-            Only(level == 0 || place == 1)
+        fn node(&self, level: u32, index: u64) -> Only {
+            Only(level == 0 || index == 1)
         }
     }
     impl Noise for Only {
@@ -300,7 +300,7 @@ fn each_node_asks_its_own_noise() {
             occupied: &[Occupied],
             kept: &mut dyn FnMut(u64, u64),
         ) {
-            occupied.iter().filter(|_| self.0).for_each(|o| kept(o.place, o.count));
+            occupied.iter().filter(|_| self.0).for_each(|o| kept(o.index, o.count));
         }
     }
     let paths = vec![vec![0, 0], vec![1, 0], vec![2, 0]];
@@ -359,16 +359,16 @@ proptest! {
                     at = levels[up][at].parent as usize;
                 }
                 let noisy: Vec<u64> = places.iter().map(|&(d, p)| levels[d][p].noisy).collect();
-                for (place, fitted) in places.into_iter().zip(fitted_by_the_theorem(&noisy)) {
-                    estimates.entry(place).or_default().push(fitted);
+                for (index, fitted) in places.into_iter().zip(fitted_by_the_theorem(&noisy)) {
+                    estimates.entry(index).or_default().push(fitted);
                 }
             }
         }
         let averaged = averaged_over_paths(&levels);
-        for ((depth, place), estimates) in estimates {
+        for ((depth, index), estimates) in estimates {
             let n = i128::try_from(estimates.len()).unwrap();
             let exact = estimates.iter().sum::<Ratio<i128>>() / n * (1 << 20);
-            let ours = Ratio::from_integer(i128::try_from(averaged[depth][place]).unwrap());
+            let ours = Ratio::from_integer(i128::try_from(averaged[depth][index]).unwrap());
             prop_assert!(ours <= exact && exact < ours + 2, "{ours} for {exact}");
         }
         let released: u64 = rows(&levels, Consistency::TwoPhase).iter().map(|row| row.count).sum();

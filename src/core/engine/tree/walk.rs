@@ -79,9 +79,9 @@ struct Run {
     items: Range<usize>,
 }
 
-/// A candidate that passed, by its place among the candidates.
+/// A candidate that passed, by its index among the candidates.
 struct Passed {
-    place: u64,
+    index: u64,
     noisy: u64,
     items: Range<usize>,
 }
@@ -101,8 +101,8 @@ impl<T, C: Fn(&T) -> Cell + Copy, N: Noise> SubLevel<'_, T, C, N> {
                 None => &classes.general[depth],
                 Some(_) => &classes.leaf[depth],
             };
-            for Passed { place, noisy, items } in self.ask(class, &candidates, &runs) {
-                let (number, within) = candidates.at(place);
+            for Passed { index, noisy, items } in self.ask(class, &candidates, &runs) {
+                let (number, within) = candidates.at(index);
                 match taxonomy.child(node, number) {
                     Child::General(child) => self.descend(child, items, found),
                     Child::Leaf(rank) => {
@@ -166,17 +166,17 @@ impl<T, C: Fn(&T) -> Cell + Copy, N: Noise> SubLevel<'_, T, C, N> {
         let mut occupied = Vec::with_capacity(runs.len());
         let mut members = Vec::with_capacity(runs.len());
         for run in runs {
-            let Some(place) = candidates.place(run) else { continue };
-            occupied.push(Occupied { place, count: run.items.len() as u64 });
+            let Some(index) = candidates.rank(run) else { continue };
+            occupied.push(Occupied { index, count: run.items.len() as u64 });
             members.push(run.items.clone());
         }
         let mut passed: Vec<Passed> = Vec::new();
-        self.noise.ask(class, candidates.len(), &occupied, &mut |place, noisy| {
-            let run = occupied.binary_search_by_key(&place, |candidate| candidate.place);
+        self.noise.ask(class, candidates.len(), &occupied, &mut |index, noisy| {
+            let run = occupied.binary_search_by_key(&index, |candidate| candidate.index);
             let items = run.map_or(0..0, |run| members[run].clone());
-            passed.push(Passed { place, noisy, items });
+            passed.push(Passed { index, noisy, items });
         });
-        passed.sort_unstable_by_key(|candidate| candidate.place);
+        passed.sort_unstable_by_key(|candidate| candidate.index);
         passed
     }
 }
@@ -215,25 +215,25 @@ impl Candidates {
     }
 
     /// Where a run stands among the candidates, if it is one of them.
-    fn place(&self, run: &Run) -> Option<u64> {
+    fn rank(&self, run: &Run) -> Option<u64> {
         let child = match &self.children {
             Children::Run(all) => {
                 all.contains(&run.child).then(|| u64::from(run.child - all.start))
             }
-            Children::List(list) => list.binary_search(&run.child).ok().map(|place| place as u64),
+            Children::List(list) => list.binary_search(&run.child).ok().map(|index| index as u64),
         };
         child.map(|child| child * self.width.unwrap_or(1) + u64::from(run.within))
     }
 
     /// The child at a place, and which of its cells.
-    fn at(&self, place: u64) -> (u32, u32) {
+    fn at(&self, index: u64) -> (u32, u32) {
         let width = self.width.unwrap_or(1);
-        let (child, within) = (place / width, place % width);
+        let (child, within) = (index / width, index % width);
         let within = u32::try_from(within).expect("below the width");
-        let child = usize::try_from(child).expect("a place among children");
+        let child = usize::try_from(child).expect("an index among children");
         match &self.children {
             Children::Run(run) => {
-                (run.start + u32::try_from(child).expect("a place among children"), within)
+                (run.start + u32::try_from(child).expect("an index among children"), within)
             }
             Children::List(list) => (list[child], within),
         }

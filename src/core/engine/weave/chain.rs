@@ -102,7 +102,7 @@ impl Steps {
     }
 
     /// A new destination, before any rejection.
-    pub(super) fn place(&self, kind: u32, from: u32, slot: u32, rng: &mut Thrower) -> u32 {
+    pub(super) fn next_station(&self, kind: u32, from: u32, slot: u32, rng: &mut Thrower) -> u32 {
         let row = self.plan.moves.row(kind, from, slot) as usize;
         self.places.get(row).throw(rng).or_else(|| self.anywhere.throw(rng)).unwrap_or(0)
     }

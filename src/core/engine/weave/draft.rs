@@ -196,7 +196,7 @@ impl Walker<'_> {
             let older = |n: u32| below(rng, n);
             station = match past.named(relation, older) {
                 Some(known) => known,
-                None => self.place(at, station, slot, next, &past, rng),
+                None => self.next_station(at, station, slot, next, &past, rng),
             };
             slot = next;
             past.go(station);
@@ -258,7 +258,7 @@ impl Walker<'_> {
     }
 
     /// A new station, as often as occupancy has it then.
-    fn place(
+    fn next_station(
         &self,
         at: usize,
         from: u32,
@@ -269,13 +269,13 @@ impl Walker<'_> {
     ) -> u32 {
         let slots = self.plan.shape().slots;
         let kind = self.plan.moves.kinds.of(at, slot, next);
-        let mut place = from;
+        let mut to = from;
         for _ in 0..20 {
-            place = self.steps.place(kind, from, slot, rng);
-            if past.is_new(place) && self.correction.takes(place * slots + next, next, rng) {
+            to = self.steps.next_station(kind, from, slot, rng);
+            if past.is_new(to) && self.correction.takes(to * slots + next, next, rng) {
                 break;
             }
         }
-        place
+        to
     }
 }

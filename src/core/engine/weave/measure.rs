@@ -161,7 +161,7 @@ fn loops(
     let mut all: Vec<(u64, u32)> = found.concat();
     all.sort();
     let sum = |same: &[(u64, u32)]| Occupied {
-        place: same[0].0,
+        index: same[0].0,
         count: same.iter().map(|&(_, units)| u64::from(units)).sum(),
     };
     let occupied: Vec<Occupied> = all.chunk_by(|a, b| a.0 == b.0).map(sum).collect();

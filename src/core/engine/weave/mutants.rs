@@ -132,8 +132,8 @@ impl Bent<'_> {
 }
 
 impl AnyNoise for Bent<'_> {
-    fn any_node(&self, level: u32, place: u64) -> Box<dyn Noise + '_> {
-        self.noise.any_node(level, place)
+    fn any_node(&self, level: u32, index: u64) -> Box<dyn Noise + '_> {
+        self.noise.any_node(level, index)
     }
 
     fn any_table(&self, number: u32, class: TableClass, counts: &mut [i64], threads: NonZeroUsize) {

@@ -49,7 +49,7 @@ impl Past {
             return 0;
         }
         let back = self.list[..2].iter().position(|&seen| seen == self.home);
-        back.map_or(3, |place| place as u8 + 1)
+        back.map_or(3, |index| index as u8 + 1)
     }
 
     /// How a next station would relate to the past.
@@ -85,11 +85,11 @@ impl Past {
     /// Goes there.
     pub(super) fn go(&mut self, station: u32) {
         let known = self.list[..self.n].iter().position(|&seen| seen == station);
-        let place = known.unwrap_or_else(|| {
+        let index = known.unwrap_or_else(|| {
             self.n = (self.n + 1).min(Self::MEMORY);
             self.n - 1
         });
-        self.list.copy_within(0..place, 1);
+        self.list.copy_within(0..index, 1);
         self.list[0] = station;
     }
 }

@@ -153,10 +153,10 @@ fn prior_of_moves(
     let total = total.clamp(0.7 * known, 1.1 * known).max(1e-3);
     let steps: f64 = by_period.iter().sum();
     let mut here = vec![1e-9; periods];
-    present.iter().enumerate().for_each(|(place, cards)| here[place % periods] += cards);
+    present.iter().enumerate().for_each(|(index, cards)| here[index % periods] += cards);
     let expected: Vec<f64> = (0..present.len())
-        .map(|place| {
-            present[place] / here[place % periods] * by_period[place % periods] * total / steps
+        .map(|index| {
+            present[index] / here[index % periods] * by_period[index % periods] * total / steps
                 + 1e-5
         })
         .collect();
@@ -202,7 +202,7 @@ pub(super) fn stays(answers: &Answers, known: &Estimates) -> Belief {
         present[station as usize * parts + clock.part(slot) as usize] += cards;
     }
     let mut here = vec![1e-9; parts];
-    present.iter().enumerate().for_each(|(place, cards)| here[place % parts] += cards);
+    present.iter().enumerate().for_each(|(index, cards)| here[index % parts] += cards);
     let several = shape.n_days() > 1;
     let mut belief = Belief::default();
     for (parity, cells) in cells.chunks(stations * parts * parts).enumerate() {
@@ -217,7 +217,7 @@ pub(super) fn stays(answers: &Answers, known: &Estimates) -> Belief {
             })
             .collect();
         let expected: Vec<f64> = (0..present.len())
-            .map(|place| present[place] * leaving[place % parts] / here[place % parts] + 1e-5)
+            .map(|index| present[index] * leaving[index % parts] / here[index % parts] + 1e-5)
             .collect();
         let rows = posterior(&sums, &expected, blur.over(parts / 2 + 1)).mean;
         let prior: Vec<f64> = (0..cells.len())

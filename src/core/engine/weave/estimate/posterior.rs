@@ -78,8 +78,8 @@ struct Curve {
 impl Curve {
     fn at(&self, noisy: f64) -> (f64, f64) {
         let last = self.bins.len() - 1;
-        let place = ((noisy - self.origin) / self.step - 0.5).clamp(0.0, last as f64);
-        let (bin, part) = (place as usize, place - place.floor());
+        let index = ((noisy - self.origin) / self.step - 0.5).clamp(0.0, last as f64);
+        let (bin, part) = (index as usize, index - index.floor());
         let (low, high) = (self.bins[bin], self.bins[(bin + 1).min(last)]);
         (low.0 + (high.0 - low.0) * part, low.1 + (high.1 - low.1) * part)
     }
