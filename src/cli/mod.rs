@@ -49,7 +49,6 @@ use failure::Failure;
 
 use crate::engine::Registry;
 
-/// This build.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The form of every `--json` output; `src/CONTRACT.md` has the rules.
 const JSON_FORMAT: u32 = 1;

@@ -51,11 +51,9 @@ use crate::window::Gate;
 pub struct Settings {
     /// What taps look like.
     pub feed: Feed,
-    /// The windows.
     pub calendar: Calendar,
     /// The public stations.
     pub stations: Arc<Stations>,
-    /// The secret.
     pub secret: Secret,
     /// Where the ledger is.
     pub ledger_file: PathBuf,
@@ -69,7 +67,6 @@ pub struct Settings {
     pub from: Option<DateTime>,
     /// Until when windows exist; `None`: for ever.
     pub to: Option<DateTime>,
-    /// The engine.
     pub engine: Arc<dyn Engine>,
     /// What may be spent.
     pub caps: Caps,
@@ -90,7 +87,6 @@ pub struct Settings {
 /// What taps look like.
 #[derive(Clone, Debug)]
 pub struct Feed {
-    /// Its name.
     pub id: String,
     /// The form of a record, what its fields mean, and which records count.
     pub format: Arc<dyn Format>,
@@ -171,19 +167,13 @@ pub enum Error {
     /// The file cannot be read.
     #[error("cannot read the configuration {path}: {error}; `tapveil init DIR` makes a starter")]
     Read {
-        /// Which file.
         path: String,
         /// What the system said.
         error: std::io::Error,
     },
     /// It says things that cannot be.
     #[error("{path}: {}", list(complaints))]
-    Complaints {
-        /// Which file.
-        path: String,
-        /// All of them.
-        complaints: Vec<String>,
-    },
+    Complaints { path: String, complaints: Vec<String> },
     /// The privacy officer has signed something else.
     #[error(
         "release.approved is {signed}, but the statement of this configuration has the digest {digest}: the privacy officer has \

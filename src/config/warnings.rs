@@ -20,7 +20,6 @@ pub enum Warning {
     Unused {
         /// Which section.
         section: String,
-        /// The engine.
         engine: &'static str,
     },
     /// What the engine itself says.

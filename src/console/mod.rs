@@ -60,7 +60,6 @@ pub struct Shown {
 
 /// What does not change while the service runs; all of it from the configuration.
 pub struct Facts {
-    /// The feed.
     pub feed: String,
     /// The title of its releases.
     pub title: String,

@@ -72,11 +72,9 @@ impl fmt::Debug for CardKey {
 /// The order is the canonical one: card, then time, then station id.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stamp {
-    /// Whose.
     pub(crate) card: CardKey,
     /// Milliseconds after the window's start.
     pub(crate) offset_millis: u32,
-    /// Where.
     pub(crate) station: StationIx,
 }
 

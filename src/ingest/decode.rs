@@ -31,7 +31,6 @@ pub struct Settings {
 pub struct Decoded<'a> {
     /// The tap; its card id is hashed already.
     pub tap: Tap,
-    /// When.
     pub event: Timestamp,
     /// In which window.
     pub window: &'a Window,

@@ -27,7 +27,6 @@ pub enum Error {
     /// Not there, or not ours to read.
     #[error("cannot open {path}: {error}")]
     Open {
-        /// Which file.
         path: String,
         /// What the system said.
         error: std::io::Error,
@@ -35,7 +34,6 @@ pub enum Error {
     /// Failed half way.
     #[error("reading {path} failed: {error}")]
     Read {
-        /// Which file.
         path: String,
         /// What the system said.
         error: std::io::Error,
@@ -43,7 +41,6 @@ pub enum Error {
     /// The header does not have what the configuration names.
     #[error("{path}, line 1: {columns}")]
     Header {
-        /// Which file.
         path: String,
         /// What is wanted and what is not there. Never what is there: it could be a card.
         columns: MissingColumns,

@@ -184,7 +184,6 @@ impl Group {
         Ok(Self { consumer, topic: topic.to_owned() })
     }
 
-    /// The client.
     pub fn consumer(&self) -> &BaseConsumer<Member> {
         &self.consumer
     }

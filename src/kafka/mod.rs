@@ -81,16 +81,10 @@ pub enum Error {
         "records of {topic} are gone that were never read (retention too short, or the topic was made anew); \
          taps are lost. Decide where to go on by committing positions for the group, then start again"
     )]
-    Vanished {
-        /// The topic.
-        topic: String,
-    },
+    Vanished { topic: String },
     /// A topic that was there is not any more.
     #[error("the topic {topic} does not exist any more, or a partition of it; taps may be lost")]
-    TopicGone {
-        /// The topic.
-        topic: String,
-    },
+    TopicGone { topic: String },
     /// Something took longer than it may.
     #[error("{0}")]
     TooLate(String),

@@ -102,18 +102,11 @@ impl Purpose {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Warning {
     /// This user may not look at a topic's settings.
-    NotDescribed {
-        /// Which topic.
-        topic: String,
-    },
+    NotDescribed { topic: String },
     /// Compaction keeps one tap a key.
-    CompactedTaps {
-        /// Which topic.
-        topic: String,
-    },
+    CompactedTaps { topic: String },
     /// Taps may be gone before they are read.
     ShortRetention {
-        /// Which topic.
         topic: String,
         /// How long it keeps records, in seconds.
         kept: u64,
@@ -121,10 +114,7 @@ pub enum Warning {
         needed: u64,
     },
     /// One broker's loss can lose what was acknowledged.
-    FewInSync {
-        /// Which topic.
-        topic: String,
-    },
+    FewInSync { topic: String },
     /// There is one copy.
     OneCopy {
         /// Which topics.

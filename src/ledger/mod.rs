@@ -27,14 +27,9 @@ pub enum Error {
     },
     /// Somebody else has it open.
     #[error("the ledger {path} is in use by another tapveil; wait until it has finished")]
-    Busy {
-        /// Where it is.
-        path: String,
-    },
-    /// The disk.
+    Busy { path: String },
     #[error("the ledger {path}: {error}")]
     Io {
-        /// Where it is.
         path: String,
         /// What the system said.
         error: std::io::Error,
@@ -42,7 +37,6 @@ pub enum Error {
     /// Made for another feed.
     #[error("the ledger {path} belongs to feed {found:?}, not to {expected:?} (feed.id)")]
     OtherFeed {
-        /// Where it is.
         path: String,
         /// The feed in its first record.
         found: String,
@@ -53,14 +47,10 @@ pub enum Error {
     #[error(
         "the ledger {path} was not made with this secret (secret.file); bring the right one back"
     )]
-    OtherSecret {
-        /// Where it is.
-        path: String,
-    },
+    OtherSecret { path: String },
     /// The topic cannot be read or written.
     #[error("the ledger topic {topic}: {what}")]
     Topic {
-        /// Which topic.
         topic: String,
         /// What happened.
         what: String,
@@ -73,11 +63,9 @@ pub enum Error {
          copy; see `tapveil ledger verify`"
     )]
     Broken {
-        /// Where it is.
         path: String,
         /// Which record.
         sequence: u64,
-        /// What is wrong.
         what: String,
     },
 }

@@ -11,7 +11,6 @@ use crate::model::{MicroEpsilon, WindowId};
 /// A window on its way to its release.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gathered {
-    /// Which.
     pub window: WindowId,
     /// Partitions that have finished it.
     pub n_finished: u32,
@@ -22,7 +21,6 @@ pub struct Gathered {
 /// One line of the ledger.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Booked {
-    /// The window.
     pub window: WindowId,
     /// Its first instant.
     pub start: Timestamp,

@@ -34,7 +34,6 @@ pub enum Event {
     MostTapsLate,
     /// Taps and rejects were counted for good: a file was read, or a flush committed.
     Ingested {
-        /// How many.
         counts: Counts,
         /// How far each window of each partition came. None for a file: its reader writes the board itself, block by
         /// block.
@@ -44,14 +43,12 @@ pub enum Event {
     Flushed(f64),
     /// A partition went to another worker, which reads so many records again.
     PartitionGone {
-        /// Which.
         partition: i32,
         /// Records that were read and not committed.
         n_replayed: u64,
     },
     /// How far a partition is.
     PartitionAt {
-        /// Which.
         partition: i32,
         /// Records between its position and its end.
         lag: i64,
@@ -92,31 +89,22 @@ pub enum Event {
     Sealed(u64),
     /// An engine ran.
     EngineRan {
-        /// Which.
         engine: &'static str,
         /// For how long.
         seconds: f64,
     },
     /// A release is in place.
     Released {
-        /// Its window.
         window: Window,
         /// Its rows: a public number.
         n_rows: usize,
-        /// The engine that made it.
         engine: &'static str,
         /// Since its window was sealed.
         seconds: f64,
-        /// Now.
         at: Timestamp,
     },
     /// A window goes without a release.
-    Withheld {
-        /// The window.
-        window: Window,
-        /// Why.
-        refusal: Refusal,
-    },
+    Withheld { window: Window, refusal: Refusal },
     /// A release did not stand its own check and was not published.
     VerifyFailed,
     /// Old segments take up room.

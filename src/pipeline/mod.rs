@@ -128,7 +128,6 @@ pub enum Error {
         "no tap of {path} counts{why}; name the windows with --from and --to to release them all the same"
     )]
     NoTaps {
-        /// The file.
         path: String,
         /// What was rejected, in words.
         why: String,
@@ -138,7 +137,6 @@ pub enum Error {
     Protocol {
         /// What it was reading: a topic, or a ledger.
         topic: String,
-        /// Why.
         error: protocol::Error,
     },
     /// From the brokers.

@@ -29,7 +29,6 @@ pub struct Job<'a> {
     pub out: &'a Path,
     /// Which windows exist; `None`: those of the file, and the manifest says so.
     pub span: Option<Span>,
-    /// This build.
     pub version: &'static str,
     /// This build's commit.
     pub commit: &'static str,

@@ -90,7 +90,6 @@ pub enum Error {
     /// Another release has the name.
     #[error("{path} holds release {found}, not {wanted}; choose another --out")]
     Occupied {
-        /// The directory.
         path: String,
         /// The release in it.
         found: String,
@@ -100,23 +99,17 @@ pub enum Error {
     /// Something else has the name.
     #[error("{path} {what}; move it away or choose another --out")]
     Foreign {
-        /// The directory.
         path: String,
         /// What it holds.
         what: String,
     },
     /// Nothing to verify.
     #[error("no release in {path}; give a release's directory or the one that holds the releases")]
-    NoRelease {
-        /// The directory.
-        path: String,
-    },
-    /// The disk.
+    NoRelease { path: String },
     #[error("cannot {action} {path}: {error}")]
     Io {
         /// What was tried.
         action: &'static str,
-        /// On what.
         path: String,
         /// What the system said.
         error: io::Error,

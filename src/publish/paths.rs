@@ -70,12 +70,10 @@ impl<'a> Paths<'a> {
         Self { release, stations, labels, order }
     }
 
-    /// The release.
     pub(super) fn release(&self) -> &'a Release {
         self.release
     }
 
-    /// The station list.
     pub(super) fn stations(&self) -> &'a Stations {
         self.stations
     }

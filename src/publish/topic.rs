@@ -52,9 +52,7 @@ impl RecordKind {
 /// One record of a release; its key is the release's id.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TopicRecord {
-    /// What it is.
     pub kind: RecordKind,
-    /// Its value.
     pub payload: Vec<u8>,
 }
 

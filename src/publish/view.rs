@@ -28,7 +28,6 @@ impl Estimate {
 /// A station of the list.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Stop {
-    /// Its id.
     pub id: String,
     /// Its name, or its id where it has none.
     pub name: String,
@@ -43,7 +42,6 @@ pub struct Flow {
     pub from: usize,
     /// To: an index of [`View::stops`].
     pub to: usize,
-    /// How many.
     pub trips: Estimate,
 }
 

@@ -18,7 +18,6 @@ use crate::model::{Cost, Doublet, MicroEpsilon, StationIx};
 use crate::seal::SealedWindow;
 use crate::secret::NoiseKey;
 
-/// What is wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Wrong {
     /// Noise too small by one level.

@@ -65,7 +65,6 @@ pub enum Error {
         window: String,
         /// What was about to be done.
         what: String,
-        /// The limit.
         max_work: u64,
     },
     /// The result does not keep what the engine promises.

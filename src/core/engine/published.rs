@@ -26,11 +26,8 @@ pub struct Interval {
 /// Different cards at a station in a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StationCount {
-    /// Where.
     pub station: StationIx,
-    /// When.
     pub slot: u32,
-    /// How many.
     pub taps: Interval,
 }
 
@@ -43,7 +40,6 @@ pub struct LegCount {
     pub dest: StationIx,
     /// The first slot of the period on the first day.
     pub period: u32,
-    /// How many.
     pub trips: Interval,
 }
 

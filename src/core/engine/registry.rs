@@ -162,7 +162,6 @@ impl Registry {
         self.0.first().map_or(DEFAULT, |engine| engine.name)
     }
 
-    /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &Registration> {
         self.0.iter()
     }

@@ -159,7 +159,6 @@ impl Release {
         &self.reading
     }
 
-    /// Its name.
     pub fn id(&self) -> &ReleaseId {
         &self.id
     }

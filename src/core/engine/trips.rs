@@ -251,7 +251,6 @@ impl Lists {
         &self.values[start..self.ends[list as usize]]
     }
 
-    /// All of them.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &[u32]> {
         (0..number_of(self.len())).map(|list| self.get(list))
     }

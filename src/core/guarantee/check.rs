@@ -17,7 +17,6 @@ use crate::model::{Doublet, Portion};
 pub struct Trip<'a> {
     /// Where and when, in order; for sequences every slot is the same.
     pub path: &'a [Doublet],
-    /// How many.
     pub count: u64,
 }
 

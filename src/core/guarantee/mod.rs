@@ -64,7 +64,6 @@ pub enum Guarantee {
     Nothing {
         /// Always false.
         dp: bool,
-        /// Why.
         why: String,
     },
 }

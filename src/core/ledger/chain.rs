@@ -17,12 +17,7 @@ pub enum ChainFault {
         "the ledger is broken at record {sequence}: {what}. Nothing is released. Bring back a good copy; see `tapveil \
          ledger verify`"
     )]
-    Broken {
-        /// Which.
-        sequence: u64,
-        /// What is wrong.
-        what: String,
-    },
+    Broken { sequence: u64, what: String },
 }
 
 /// All records so far: what they say, and the MAC of the last.

@@ -28,7 +28,6 @@ use crate::model::{Calendar, Cost, Digest, Mac, MicroEpsilon, Window, WindowId};
 /// What somebody wants to release.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The window.
     pub window: Window,
     /// MAC of its canonical batch.
     pub batch: Mac,
@@ -43,13 +42,11 @@ pub struct Request {
 pub struct Reservation {
     /// The number of the Reserved record.
     pub sequence: u64,
-    /// The window.
     pub window: WindowId,
     /// MAC of its canonical batch.
     pub batch: Mac,
     /// Digest of the configuration.
     pub configuration: Digest,
-    /// The price.
     pub cost: Cost,
 }
 

@@ -47,7 +47,6 @@ pub enum Record {
     Genesis(Genesis),
     /// A price is booked. Durable before noise is drawn.
     Reserved {
-        /// The feed.
         feed: String,
         /// The window's number.
         window: i64,
@@ -59,7 +58,6 @@ pub enum Record {
         batch: String,
         /// Digest of the configuration.
         configuration: String,
-        /// The price.
         epsilon_micro: u64,
         /// False for a release by suppression, which promises no differential privacy. Absent in records of
         /// earlier versions, which knew no other kind than the differentially private one.

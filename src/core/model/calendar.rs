@@ -27,7 +27,6 @@ impl WindowId {
         Self(number)
     }
 
-    /// Its number.
     pub fn number(self) -> i64 {
         self.0
     }
@@ -260,7 +259,6 @@ pub struct Window {
 }
 
 impl Window {
-    /// Its number.
     pub fn id(&self) -> WindowId {
         self.id
     }

@@ -52,29 +52,18 @@ pub enum Why {
 pub enum Error {
     /// A record of `segments` that is not ours.
     #[error("record {offset}: {error}")]
-    Segment {
-        /// Its offset.
-        offset: i64,
-        /// What is wrong.
-        error: SegmentError,
-    },
+    Segment { offset: i64, error: SegmentError },
     /// A record of `segments` that no correct worker writes.
     #[error(
         "record {offset}: {what}; no worker of this feed writes that. Nothing is released: find out who wrote it, then \
          commit a position behind it for the release group"
     )]
-    WrongSegment {
-        /// Its offset.
-        offset: i64,
-        /// What is wrong.
-        what: String,
-    },
+    WrongSegment { offset: i64, what: String },
     /// Segments that do not fit together.
     #[error("record {offset}: {error}; nothing is released")]
     GatheredWindows {
         /// The offset of the second of the two.
         offset: i64,
-        /// What is wrong.
         error: GatherError,
     },
     /// A ledger record is not what was written, or does not follow.
@@ -111,12 +100,7 @@ pub enum Error {
          knows the version tapveil1); use the tapveil that wrote it, or a newer one, or commit a position without metadata \
          for the group"
     )]
-    ForeignMetadata {
-        /// Of which partition.
-        partition: i32,
-        /// The metadata.
-        text: String,
-    },
+    ForeignMetadata { partition: i32, text: String },
     /// The first offset of a partition is unknown.
     #[error("the first offset of partition {0} is unknown")]
     NoLowOffset(i32),
@@ -137,10 +121,7 @@ pub enum Error {
         "window {window}: the same taps and configuration gave another release than the one that is booked; the engine \
          changed without a new revision. Nothing was published"
     )]
-    Changed {
-        /// The window.
-        window: String,
-    },
+    Changed { window: String },
     /// The driver answered what nobody asked.
     #[error("the driver sent {event} while the protocol was {phase}; report this as a bug")]
     OutOfTurn {

@@ -11,9 +11,7 @@ use crate::window::Arrival;
 pub struct PolledRecord {
     /// Its partition.
     pub partition: i32,
-    /// Its offset.
     pub offset: i64,
-    /// What it is.
     pub judged: Judged,
 }
 

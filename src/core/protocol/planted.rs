@@ -30,7 +30,6 @@ pub enum Planted {
 }
 
 impl Planted {
-    /// All of them.
     pub const ALL: [Self; 11] = [
         Self::SameEpoch,
         Self::StaleMembership,

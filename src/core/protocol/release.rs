@@ -25,9 +25,7 @@ use crate::seal::SealedWindow;
 /// A record of `segments` as it was read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SegmentRecord {
-    /// Its offset.
     pub offset: i64,
-    /// Its value.
     pub payload: Vec<u8>,
 }
 
@@ -121,7 +119,6 @@ pub enum ReleaseNote {
     Sealed(u64),
     /// A release is in place.
     Released {
-        /// Its window.
         window: Window,
         /// Its rows: a public number.
         n_rows: usize,
@@ -131,12 +128,7 @@ pub enum ReleaseNote {
         paid: Option<Cost>,
     },
     /// A window goes without a release.
-    Withheld {
-        /// Which.
-        window: Window,
-        /// Why.
-        refusal: Refusal,
-    },
+    Withheld { window: Window, refusal: Refusal },
 }
 
 #[expect(

@@ -27,7 +27,6 @@ pub struct OutRecord {
     pub key: Option<Vec<u8>>,
     /// What it is, for readers of its header.
     pub header: Option<&'static str>,
-    /// Its value.
     pub payload: Vec<u8>,
 }
 
@@ -41,7 +40,6 @@ impl OutRecord {
 /// How far a partition was read, with what must be remembered beside it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Position {
-    /// The partition.
     pub partition: i32,
     /// The next record to read.
     pub offset: i64,

@@ -27,15 +27,12 @@ pub trait Render: Send + Sync {
 
 /// What a release worker is set up with.
 pub struct ReleasePlan<R> {
-    /// The engine.
     pub engine: Arc<dyn Engine>,
-    /// The secret.
     pub secret: Secret,
     /// Digest of the configuration.
     pub configuration: Digest,
     /// How many taps of a card count.
     pub max_length: Option<NonZeroU32>,
-    /// The windows.
     pub calendar: Calendar,
     /// The caps, and the feed.
     pub budget: ledger::Settings,
@@ -115,7 +112,6 @@ impl FreezeJob {
         }
     }
 
-    /// Which window.
     pub fn window(&self) -> &Window {
         &self.window
     }
@@ -143,7 +139,6 @@ pub struct Made<R: Render> {
 }
 
 impl<R: Render> Made<R> {
-    /// The release.
     pub fn release(&self) -> &Release {
         &self.release
     }
@@ -173,7 +168,6 @@ impl<R: Render> MakeJob<R> {
         Self { sealed, permit, plan: plan.clone() }
     }
 
-    /// Which window.
     pub fn window(&self) -> &Window {
         self.sealed.window()
     }

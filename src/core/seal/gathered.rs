@@ -16,16 +16,10 @@ use crate::planted;
 pub enum GatherError {
     /// Taps after the marker that said there would be none.
     #[error("S-7: partition {partition} sent taps of a window it had finished")]
-    TapsAfterMarker {
-        /// The partition.
-        partition: u32,
-    },
+    TapsAfterMarker { partition: u32 },
     /// A second marker.
     #[error("S-8: partition {partition} finished a window twice")]
-    FinishedTwice {
-        /// The partition.
-        partition: u32,
-    },
+    FinishedTwice { partition: u32 },
 }
 
 /// What has come of one window.

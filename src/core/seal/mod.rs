@@ -60,7 +60,6 @@ impl SealedWindow {
         Self { window, trajectories, mac, n_duplicates }
     }
 
-    /// Which window.
     pub fn window(&self) -> &Window {
         &self.window
     }

@@ -22,7 +22,6 @@ pub struct Rules {
     pub gate: Gate,
     /// How windows close.
     pub closing: Closing,
-    /// The windows.
     pub calendar: Calendar,
     /// The first window that exists.
     pub first: WindowId,
@@ -195,7 +194,6 @@ impl PartitionState {
 /// A window that is sealed with the next flush.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sealing {
-    /// Which.
     pub window: WindowId,
     /// Whether it exists and gets a marker.
     pub exists: bool,

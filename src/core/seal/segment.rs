@@ -62,7 +62,6 @@ pub type Nonce = [u8; NONCE_BYTES];
 pub enum Segment {
     /// Some taps of a window.
     Taps {
-        /// The window.
         window: WindowId,
         /// The partition of `taps` they came from.
         partition: u32,
@@ -71,9 +70,7 @@ pub enum Segment {
     },
     /// A partition has finished a window; nothing more of it will come.
     Finished {
-        /// The window.
         window: WindowId,
-        /// The partition.
         partition: u32,
         /// How many partitions `taps` had after the window's deadline.
         n_partitions: u32,

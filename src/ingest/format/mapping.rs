@@ -24,7 +24,6 @@ pub struct Fields {
 /// Which values of a field mean entry, and which exit. Any other value is neither.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KindRule {
-    /// The field.
     pub field: String,
     /// Values of an entry.
     pub entry: Vec<String>,
@@ -46,7 +45,6 @@ impl KindRule {
 /// Records whose field has another value than these do not count.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KeepRule {
-    /// The field.
     pub field: String,
     /// Values of records that count.
     pub values: Vec<String>,

@@ -69,7 +69,6 @@ pub struct Service<'a> {
     pub kafka: &'a kafka::Settings,
     /// What to do.
     pub role: Role,
-    /// This build.
     pub version: &'static str,
     /// This build's commit.
     pub commit: &'static str,

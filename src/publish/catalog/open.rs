@@ -28,7 +28,6 @@ pub struct ReleaseSummary {
     pub start: String,
     /// The window's end.
     pub end: String,
-    /// The engine.
     pub engine: String,
     /// Why its manifest cannot be read.
     pub unreadable: Option<String>,

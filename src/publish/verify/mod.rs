@@ -61,7 +61,6 @@ pub struct Checked {
 /// Something wrong with a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Problem {
-    /// Which file.
     pub file: String,
     /// What is wrong, in words that follow the file's name.
     pub what: String,

@@ -291,7 +291,6 @@ struct Search<'a> {
 /// How far losses are counted.
 #[derive(Clone, Copy)]
 enum Until {
-    /// All of them.
     TheEnd,
     /// Until a frequent sequence falls below so many.
     Broken(u32),

@@ -59,7 +59,6 @@ pub struct Settings {
     pub stations: Arc<Stations>,
 }
 
-/// The engine.
 #[derive(Debug)]
 pub struct Lk {
     settings: Settings,

@@ -39,7 +39,6 @@ pub struct Cell {
 /// A cell that passed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Found {
-    /// Which.
     pub cell: Cell,
     /// Its noisy count.
     pub noisy: u64,

@@ -16,7 +16,6 @@ use crate::model::{MicroEpsilon, PathKind};
 use crate::passenger::Trajectories;
 use crate::seal::SealedWindow;
 
-/// All of them.
 pub(super) const ALL: &[BrokenForm] = &[
     broken("weave: clip off by one", |one, two, three| {
         Fault::ClipOffByOne.recorded(one, two, three)
@@ -48,7 +47,6 @@ const fn broken(
     BrokenForm { about, recorded }
 }
 
-/// What is wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fault {
     ClipOffByOne,

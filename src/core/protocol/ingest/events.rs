@@ -73,7 +73,6 @@ pub enum IngestEffect {
     AssignAt(Vec<(i32, i64)>),
     /// Ask for the ends of these partitions.
     ReadEnds {
-        /// Which.
         partitions: Vec<i32>,
         /// False: the last stable offset, which hides records behind an open transaction.
         with_uncommitted: bool,
@@ -107,9 +106,7 @@ pub enum IngestNote {
 /// How far one window of one partition came with a flush.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlushedWindow {
-    /// The partition.
     pub partition: i32,
-    /// The window.
     pub window: WindowId,
     /// Taps that were committed.
     pub n_taps: u64,
