@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
+use crate::contract::fits;
 use crate::service::Feed;
 use crate::support::run;
 use crate::web::{Demo, ask, get};
@@ -89,6 +90,10 @@ fn machine_readable(demo: &Demo) {
     let states = windows["windows"].as_array().unwrap().iter().map(|line| line["state"].clone());
     assert_eq!(states.collect::<Vec<_>>(), ["released"; 3], "{windows}");
     let release = demo.get(&format!("/api/v1/releases/{}", newest(demo))).json();
+    fits("api-budget-1.json", &budget);
+    fits("api-windows-1.json", &windows);
+    fits("api-release-1.json", &release);
+    fits("api-releases-1.json", &demo.get("/api/v1/releases").json());
     assert_eq!(release["is_sound"], true);
     assert_eq!(release["manifest"]["privacy"]["engine"]["name"], "safepath");
     assert!(release["rows"].as_u64().unwrap() > 0, "{release}");

@@ -28,7 +28,7 @@ fn schema(name: &str) -> jsonschema::Validator {
 }
 
 #[track_caller]
-fn fits(name: &str, value: &Value) {
+pub(crate) fn fits(name: &str, value: &Value) {
     let complaints: Vec<String> = schema(name)
         .iter_errors(value)
         .map(|error| format!("{}: {error}", error.instance_path()))

@@ -18,7 +18,7 @@ use tapveil::publish::verify::verify;
 use tapveil::seal::{IngestMetadata, SegmentCodec};
 use tapveil::secret::Secret;
 
-use crate::contract::data;
+use crate::contract::{data, fits};
 
 const SEED: u64 = 20_151_109;
 /// Pieces that readers look for: numbers at the edge, quotes, separators, versions.
@@ -212,6 +212,10 @@ fn mutated_records_of_a_release_give_it_whole_or_not_at_all() {
     let end = serde_json::json!({ "chunks": 1, "sha256": Digest::of(&chunk).to_string() })
         .to_string()
         .into_bytes();
+    fits("topic-end-1.json", &serde_json::from_slice(&end).unwrap());
+    for line in chunk.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+        fits("topic-paths-1.json", &serde_json::from_slice(line).unwrap());
+    }
     let record = |kind, payload| TopicRecord { kind, payload };
     let whole = vec![
         record(RecordKind::Manifest, manifest),
