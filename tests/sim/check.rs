@@ -131,7 +131,7 @@ fn rejects(run: &Run, truth: &Truth) -> Result<(), String> {
     }
     let line = |((partition, offset), reason): (&(i32, i64), &Reject)| {
         let text = format!(
-            "{{\"offset\":{offset},\"partition\":{partition},\"reason\":\"{}\",\"topic\":\"taps\"}}",
+            "{{\"topic\":\"taps\",\"partition\":{partition},\"offset\":{offset},\"reason\":\"{}\"}}",
             reason.label()
         );
         (text, 1)
