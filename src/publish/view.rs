@@ -62,8 +62,6 @@ pub struct View {
     pub flows: Vec<Flow>,
     /// Cards by number of taps.
     pub lengths: BTreeMap<u64, Estimate>,
-    /// Whether the numbers are measured tables with intervals, or added up from the paths.
-    pub is_measured: bool,
 }
 
 impl View {
@@ -72,7 +70,6 @@ impl View {
         let mut view = Self { stops: stops(file("locations.csv")?)?, ..Self::default() };
         view.paths(file("paths.csv")?)?;
         if let Some(table) = file(STATIONS_CSV) {
-            view.is_measured = true;
             view.stations(table)?;
         }
         if let Some(table) = file(OD_CSV) {

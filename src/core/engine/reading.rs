@@ -13,8 +13,6 @@ pub struct Reading {
     pub error: String,
     /// What not to conclude, one sentence each.
     pub cautions: Vec<String>,
-    /// Whether rows are made up to agree with published tables.
-    pub is_synthetic: bool,
 }
 
 impl Reading {
@@ -41,7 +39,6 @@ impl Reading {
                 ),
                 "A listed path need not have happened. Noise makes some up, most of them with small counts.".to_owned(),
             ],
-            is_synthetic: false,
         }
     }
 
@@ -62,7 +59,6 @@ impl Reading {
             ]
             .map(str::to_owned)
             .into(),
-            is_synthetic: false,
         }
     }
 }

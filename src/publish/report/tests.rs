@@ -22,7 +22,6 @@ fn view() -> View {
             Flow { from: 1, to: 2, trips: one(3) },
         ],
         lengths: [(1, one(3)), (2, one(4))].into(),
-        is_measured: true,
     }
 }
 

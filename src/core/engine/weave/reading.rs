@@ -19,6 +19,5 @@ pub(super) fn reading() -> Reading {
         ]
         .map(str::to_owned)
         .into(),
-        is_synthetic: true,
     }
 }
