@@ -230,6 +230,7 @@ fn decoding(stations: &Arc<Stations>, calendar: &Calendar) {
             calendar: calendar.clone(),
             stations: stations.clone(),
             secret: Secret::from_bytes(&[1; 32]).unwrap(),
+            keeps_kinds: false,
         });
         let ids: Vec<&str> = stations.iter().map(|station| station.id.as_str()).collect();
         let lines: Vec<Vec<u8>> = (0..1_000)

@@ -21,7 +21,7 @@ use super::keys::{
 use super::live_check::{closing, http, log, release};
 use super::warnings::warnings;
 use super::{Caps, Feed, Settings, kafka_check, migrate};
-use crate::engine::{Engine, Registration, Registry, World};
+use crate::engine::{Engine, Legs, Registration, Registry, World};
 use crate::ledger::{Horizon, Repeat};
 use crate::model::{Calendar, MicroEpsilon, Stations};
 use crate::secret::{SECRET_BYTES, Secret};
@@ -68,7 +68,9 @@ fn read(file: &mut File<'_>, base: &Path, registry: &Registry) -> Option<Setting
         .as_ref()
         .zip(window.as_ref())
         .and_then(|(calendar, window)| range(file, calendar, window));
-    let engine = engine(file, registry, &stations, &calendar, &window);
+    let has_kinds = format.as_ref().map(|format| format.mapping().kind.is_some());
+    let legs = legs(file, has_kinds);
+    let engine = engine(file, registry, legs, &stations, &calendar, &window);
     let caps = caps(file);
     if let (Some(engine), Some(caps)) = (&engine, &caps) {
         check_prices(file, engine.as_ref(), caps);
@@ -222,15 +224,28 @@ fn range(file: &mut File<'_>, calendar: &Calendar, window: &WindowKeys) -> Optio
     Some((from, to))
 }
 
+/// How legs are made, and how long one takes at most. `has_kinds`: whether records say entry and exit, if that is known.
+fn legs(file: &mut File<'_>, has_kinds: Option<bool>) -> Option<(Legs, Option<NonZeroU32>)> {
+    let TripKeys { from, longest } = file.section::<TripKeys>("trips")?;
+    let usual = if file.is_written("feed.kind.field") { Legs::Kinds } else { Legs::Next };
+    let legs = from.unwrap_or(usual);
+    if legs == Legs::Kinds && has_kinds == Some(false) {
+        let what = "\"kinds\" needs feed.kind, which says how records tell entry from exit; or use \"pairs\" or \"next\"";
+        file.complain("trips.from", what);
+    }
+    Some((legs, NonZeroU32::new(u32::try_from(longest.0.as_secs()).unwrap_or(u32::MAX))))
+}
+
 /// The engine that `engine.name` says, built from its own section.
 fn engine(
     file: &mut File<'_>,
     registry: &Registry,
+    legs: Option<(Legs, Option<NonZeroU32>)>,
     stations: &Option<Arc<Stations>>,
     calendar: &Option<Calendar>,
     window: &Option<WindowKeys>,
 ) -> Option<Arc<dyn Engine>> {
-    let (keys, trips) = (file.section::<EngineKeys>("engine"), file.section::<TripKeys>("trips"));
+    let keys = file.section::<EngineKeys>("engine");
     let written = file.value("engine.name").and_then(Value::as_str);
     let name = written.unwrap_or(registry.default_name()).to_owned();
     let Some(registration) = registry.find(&name) else {
@@ -239,15 +254,14 @@ fn engine(
     };
     refuse_unpaid_epsilon(file, registration);
     let world = (|| {
+        let (legs, longest_secs) = legs?;
         Some(World {
             epsilon: keys.as_ref()?.epsilon.0,
             max_length: window.as_ref()?.max_length.get(),
             slots_nominal: calendar.as_ref()?.slots_nominal(),
             stations: stations.as_ref()?.clone(),
-            legs: trips.as_ref()?.from,
-            longest_secs: NonZeroU32::new(
-                u32::try_from(trips.as_ref()?.longest.0.as_secs()).unwrap_or(u32::MAX),
-            ),
+            legs,
+            longest_secs,
             threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
         })
     })();

@@ -114,6 +114,7 @@ impl Settings {
             calendar: self.calendar.clone(),
             stations: self.stations.clone(),
             secret: self.secret.clone(),
+            keeps_kinds: self.engine.keeps_kinds(),
         }
     }
 

@@ -16,7 +16,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::model::{Doublet, StationIx, WindowId};
+use crate::model::{Doublet, StationIx, TapKind, WindowId};
 use crate::secret::CardHasher;
 
 /// The fields of one record as they were written, borrowed from it. The decoder hashes the card and drops the rest.
@@ -69,16 +69,61 @@ impl fmt::Debug for CardKey {
 }
 
 /// One accepted tap. 24 bytes with its card, so that an open window costs no more than that per tap.
-/// The order is the canonical one: card, then time, then station id.
+/// The order is the canonical one: card, then time, then station id, then kind.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stamp {
     pub(crate) card: CardKey,
     /// Milliseconds after the window's start.
     pub(crate) offset_millis: u32,
-    pub(crate) station: StationIx,
+    /// The station, and in the lowest two bits the kind.
+    station_and_kind: u32,
 }
 
 impl Stamp {
+    const KIND_BITS: u32 = 2;
+
+    /// A tap of a card.
+    ///
+    /// # Panics
+    /// If the station is not below 2³⁰: no station list is that long.
+    pub(crate) fn new(
+        card: CardKey,
+        offset_millis: u32,
+        station: StationIx,
+        kind: Option<TapKind>,
+    ) -> Self {
+        let kind = match kind {
+            None => 0,
+            Some(TapKind::Entry) => 1,
+            Some(TapKind::Exit) => 2,
+        };
+        assert!(station.0 >> (32 - Self::KIND_BITS) == 0, "F-5: a station's number is below 2^30");
+        Self { card, offset_millis, station_and_kind: station.0 << Self::KIND_BITS | kind }
+    }
+
+    /// Reads station and kind back from what [`Self::station_and_kind`] said; `None` if there is no such kind.
+    pub(crate) fn from_parts(
+        card: CardKey,
+        offset_millis: u32,
+        station_and_kind: u32,
+    ) -> Option<Self> {
+        (station_and_kind & 3 != 3).then_some(Self { card, offset_millis, station_and_kind })
+    }
+
+    /// Station and kind in one number.
+    pub(crate) fn station_and_kind(&self) -> u32 {
+        self.station_and_kind
+    }
+
+    /// Whether it begins or ends a trip, where the feed says so.
+    pub fn kind(&self) -> Option<TapKind> {
+        match self.station_and_kind & 3 {
+            1 => Some(TapKind::Entry),
+            2 => Some(TapKind::Exit),
+            _ => None,
+        }
+    }
+
     /// Whose: comparable, and nothing else.
     pub fn card(&self) -> CardKey {
         self.card
@@ -86,7 +131,7 @@ impl Stamp {
 
     /// The station it was made at.
     pub fn station(&self) -> StationIx {
-        self.station
+        StationIx(self.station_and_kind >> Self::KIND_BITS)
     }
 }
 
@@ -108,7 +153,14 @@ pub struct Tap {
 impl Tap {
     /// A tap of a card at a station, so long after its window's start.
     pub fn new(window: WindowId, card: CardKey, offset_millis: u32, station: StationIx) -> Self {
-        Self { window, stamp: Stamp { card, offset_millis, station } }
+        Self { window, stamp: Stamp::new(card, offset_millis, station, None) }
+    }
+
+    /// The same of this kind.
+    #[must_use]
+    pub fn of_kind(self, kind: Option<TapKind>) -> Self {
+        let Stamp { card, offset_millis, .. } = self.stamp;
+        Self { stamp: Stamp::new(card, offset_millis, self.stamp.station(), kind), ..self }
     }
 
     /// The window its event time lies in.
@@ -135,6 +187,8 @@ pub struct Trajectories {
     doublets: Vec<Doublet>,
     /// `ends[i]` is where trajectory `i` ends in `doublets`; it begins where the one before ends.
     ends: Vec<u32>,
+    /// The kinds of the taps, beside `doublets`; empty as long as no tap has one.
+    kinds: Vec<Option<TapKind>>,
 }
 
 impl Trajectories {
@@ -142,9 +196,19 @@ impl Trajectories {
     ///
     /// # Panics
     /// Beyond 2³² doublets in one window, and when it is empty: both are broken promises of the caller.
-    pub(crate) fn push(&mut self, card: CardKey, doublets: impl IntoIterator<Item = Doublet>) {
+    pub(crate) fn push(
+        &mut self,
+        card: CardKey,
+        taps: impl IntoIterator<Item = (Doublet, Option<TapKind>)>,
+    ) {
         let before = self.doublets.len();
-        self.doublets.extend(doublets);
+        for (doublet, kind) in taps {
+            if kind.is_some() || !self.kinds.is_empty() {
+                self.kinds.resize(self.doublets.len(), None);
+                self.kinds.push(kind);
+            }
+            self.doublets.push(doublet);
+        }
         assert!(before < self.doublets.len(), "F-4: a trajectory has at least one doublet");
         self.cards.push(card);
         self.ends.push(
@@ -167,6 +231,17 @@ impl Trajectories {
     pub(crate) fn get(&self, ix: usize) -> &[Doublet] {
         let (start, end) = self.bounds(ix);
         &self.doublets[start..end]
+    }
+
+    /// The kinds of a trajectory's taps; empty if no tap of the window has one.
+    pub(crate) fn kinds(&self, ix: usize) -> &[Option<TapKind>] {
+        let (start, end) = self.bounds(ix);
+        if self.kinds.is_empty() { &[] } else { &self.kinds[start..end] }
+    }
+
+    /// Whether any tap of the window has a kind.
+    pub(crate) fn has_kinds(&self) -> bool {
+        !self.kinds.is_empty()
     }
 
     /// All doublets, trajectory after trajectory.
@@ -197,11 +272,40 @@ mod tests {
         let hasher = Secret::from_bytes(&[1; 32]).unwrap().card_key(WindowId::new(3));
         let tap = Tap::new(WindowId::new(3), CardKey::new(&hasher, b"4711"), 77, StationIx(5));
         let mut trajectories = Trajectories::default();
-        trajectories.push(tap.stamp.card, [Doublet { station: StationIx(5), slot: 2 }]);
+        let doublet = Doublet { station: StationIx(5), slot: 2 };
+        trajectories.push(tap.stamp.card, [(doublet, None)]);
         let shown = format!("{tap:?} {:?} {:?} {trajectories:?}", tap.stamp, tap.stamp.card);
         assert_eq!(shown, "Tap(***) Stamp(***) CardKey(***) Trajectories(***)");
         let picked = Picked { card: "4711".into(), ..Picked::default() };
         assert_eq!(format!("{picked:?}"), "Picked(***)");
+    }
+
+    #[test]
+    fn kinds_stand_beside_their_taps_once_one_tap_has_one() {
+        let mut trajectories = Trajectories::default();
+        let card = |n| CardKey::from_halves([n, 0]);
+        let at = |slot| Doublet { station: StationIx(1), slot };
+        trajectories.push(card(1), [(at(0), None), (at(1), None)]);
+        assert!(!trajectories.has_kinds() && trajectories.kinds(0).is_empty());
+        trajectories.push(
+            card(2),
+            [(at(1), None), (at(2), Some(TapKind::Entry)), (at(3), Some(TapKind::Exit))],
+        );
+        trajectories.push(card(3), [(at(4), None)]);
+        assert_eq!(trajectories.kinds(0), [None, None]);
+        assert_eq!(trajectories.kinds(1), [None, Some(TapKind::Entry), Some(TapKind::Exit)]);
+        assert_eq!(trajectories.kinds(2), [None]);
+    }
+
+    /// Holds F-5.
+    #[test]
+    fn a_tap_keeps_its_station_and_its_kind() {
+        let window = WindowId::new(0);
+        for kind in [None, Some(TapKind::Entry), Some(TapKind::Exit)] {
+            let tap = Tap::new(window, CardKey([1, 2]), 5, StationIx((1 << 30) - 1)).of_kind(kind);
+            assert_eq!((tap.stamp.station(), tap.stamp.kind()), (StationIx((1 << 30) - 1), kind));
+        }
+        assert!(Stamp::from_parts(CardKey([1, 2]), 5, 3).is_none());
     }
 
     #[test]

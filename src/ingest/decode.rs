@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 
 use super::format::{Format, Mapping, MissingColumns};
 use super::time::TimeReader;
-use crate::model::{Calendar, Reject, Stations, TapKind, Window};
+use crate::model::{Calendar, Reject, Stations, Window};
 use crate::passenger::{CardKey, Tap};
 use crate::secret::{CardHasher, Secret};
 
@@ -25,6 +25,8 @@ pub struct Settings {
     pub stations: Arc<Stations>,
     /// What card ids are hidden with.
     pub secret: Secret,
+    /// Whether taps keep their kind: where legs are made of it, and nowhere else.
+    pub keeps_kinds: bool,
 }
 
 /// A tap, the instant it happened, and its window.
@@ -34,8 +36,6 @@ pub struct Decoded<'a> {
     pub event: Timestamp,
     /// In which window.
     pub window: &'a Window,
-    /// Whether it begins or ends a trip, where the feed says so.
-    pub kind: Option<TapKind>,
 }
 
 /// Decodes records, one at a time. Every worker has its own.
@@ -45,18 +45,20 @@ pub struct Decoder {
     stations: Arc<Stations>,
     times: TimeReader,
     windows: WindowCache,
+    keeps_kinds: bool,
 }
 
 impl Decoder {
     /// A decoder for messages, or for the lines of a file without a header.
     pub fn new(settings: Settings) -> Self {
-        let Settings { format, local_zone, calendar, stations, secret } = settings;
+        let Settings { format, local_zone, calendar, stations, secret, keeps_kinds } = settings;
         Self {
             mapping: format.mapping().clone(),
             format,
             stations,
             times: TimeReader::new(local_zone),
             windows: WindowCache::new(calendar, secret),
+            keeps_kinds,
         }
     }
 
@@ -75,8 +77,9 @@ impl Decoder {
         let (window, hasher) = self.windows.at(event).ok_or(Reject::BadTime)?;
         let offset = window.offset_millis(event).ok_or(Reject::BadTime)?;
         let card = CardKey::new(hasher, picked.card.as_bytes());
-        let tap = Tap::new(window.id(), card, offset, station);
-        Ok(Decoded { tap, event, window, kind: self.mapping.kind(&picked) })
+        let kind = if self.keeps_kinds { self.mapping.kind(&picked) } else { None };
+        let tap = Tap::new(window.id(), card, offset, station).of_kind(kind);
+        Ok(Decoded { tap, event, window })
     }
 }
 

@@ -45,6 +45,7 @@ fn settings(format: Written) -> Settings {
         calendar: Calendar::new(TimeZone::UTC, 86_400, 0, 3_600).unwrap(),
         stations: Arc::new(Stations::from_csv(STATIONS.as_bytes()).unwrap()),
         secret: Secret::from_bytes(&[4; 32]).unwrap(),
+        keeps_kinds: false,
     }
 }
 

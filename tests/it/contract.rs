@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tapveil::ledger::{Genesis, opening, read_book};
-use tapveil::model::{Digest, StationIx, WindowId};
+use tapveil::model::{Digest, StationIx, TapKind, WindowId};
 use tapveil::passenger::{CardKey, Tap};
 use tapveil::protocol::ReleaseMetadata;
 use tapveil::publish::catalog;
@@ -208,9 +208,25 @@ fn segments_and_markers_of_version_1_are_read_for_ever_and_others_refused_by_nam
             == Segment::Finished { window, partition: 5, n_partitions: 12 }
     );
     let mut newer = marker;
-    newer[3] = b'2';
+    newer[3] = b'3';
     let error = codec().open(&newer).unwrap_err().to_string();
-    assert!(error.contains("version 2") && error.contains("knows version 1"), "{error}");
+    assert!(error.contains("version 3") && error.contains("knows versions 1 and 2"), "{error}");
+}
+
+#[test]
+fn segments_of_version_2_are_read_for_ever() {
+    let window = WindowId::new(16_744);
+    let hasher = Secret::from_bytes(&[9; 32]).unwrap().card_key(window);
+    let stamps: Vec<_> =
+        [(7_u32, 3_u32, Some(TapKind::Entry)), (9_000, 0, Some(TapKind::Exit)), (9_001, 1, None)]
+            .map(|(at, station, kind)| {
+                let card = CardKey::new(&hasher, b"card");
+                Tap::new(window, card, at, StationIx(station)).of_kind(kind).stamp()
+            })
+            .to_vec();
+    let written = codec().taps(window, 5, &stamps, &[1; 24]);
+    assert_eq!(written, golden_bytes("segment/v2-taps.hex"), "{}", shown(&written));
+    assert!(codec().open(&written).unwrap() == Segment::Taps { window, partition: 5, stamps });
 }
 
 fn shown(bytes: &[u8]) -> String {

@@ -13,6 +13,7 @@ mod cli;
 mod refusals;
 mod disk;
 mod kill;
+mod kinds;
 mod real;
 mod real_suppression;
 mod run;

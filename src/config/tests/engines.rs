@@ -1,6 +1,6 @@
 use super::*;
 
-fn parameter(settings: &Settings, name: &str) -> String {
+pub(super) fn parameter(settings: &Settings, name: &str) -> String {
     let parameters = settings.engine.describe().parameters;
     parameters
         .into_iter()

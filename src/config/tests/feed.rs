@@ -1,8 +1,10 @@
 //! What a record looks like: fields, filters and kinds.
 
+use super::engines::parameter;
 use super::*;
 use crate::model::TapKind;
 
+const WEAVE: &str = "[engine]\nname = \"weave\"\n";
 const SHENZHEN: &str = "[feed]\nfields = { card = \"card_no\", station = \"station\", time = \"deal_date\" }\n\
     time_zone = \"Asia/Shanghai\"\nkeep = { deal_type = [\"地铁入站\", \"地铁出站\"] }\n\
     kind = { field = \"deal_type\", entry = [\"地铁入站\"], exit = [\"地铁出站\"] }\n";
@@ -10,17 +12,43 @@ const SHENZHEN: &str = "[feed]\nfields = { card = \"card_no\", station = \"stati
 #[test]
 fn a_vendors_feed_needs_configuration_only() {
     let feed = Feed::new();
-    let settings = feed.load(&format!("{MINIMAL}{SHENZHEN}")).unwrap();
+    let settings = feed.load(&format!("{MINIMAL}{WEAVE}{SHENZHEN}")).unwrap();
     let mut decoder = ingest::Decoder::new(settings.ingest());
     let record = |kind: &str| {
         format!(
             "{{\"deal_date\":\"2018-08-31 22:14:50\",\"card_no\":\"C\",\"deal_type\":\"{kind}\",\"station\":\"a\"}}"
         )
     };
-    let mut kind = |text: &str| decoder.decode(record(text).as_bytes()).map(|decoded| decoded.kind);
+    let mut kind = |text: &str| {
+        decoder.decode(record(text).as_bytes()).map(|decoded| decoded.tap.stamp().kind())
+    };
     assert_eq!(kind("地铁入站"), Ok(Some(TapKind::Entry)));
     assert_eq!(kind("地铁出站"), Ok(Some(TapKind::Exit)));
     assert_eq!(kind("巴士"), Err(crate::model::Reject::Filtered));
+    assert_eq!(parameter(&settings, "trips.from"), "kinds");
+}
+
+#[test]
+fn taps_keep_their_kind_only_where_legs_are_made_of_it() {
+    let feed = Feed::new();
+    for (added, keeps) in [
+        ("", true),
+        ("[trips]\nfrom = \"kinds\"", true),
+        ("[trips]\nfrom = \"pairs\"", false),
+        ("[trips]\nfrom = \"next\"", false),
+    ] {
+        let settings = feed.load(&format!("{MINIMAL}{WEAVE}{SHENZHEN}{added}")).unwrap();
+        assert_eq!(settings.ingest().keeps_kinds, keeps, "{added}");
+    }
+    let trees = feed.load(&format!("{MINIMAL}{SHENZHEN}")).unwrap();
+    assert!(!trees.ingest().keeps_kinds, "safepath makes no legs");
+    let complaint = feed.complaint("[trips]\nfrom = \"kinds\"");
+    assert!(complaint.starts_with("trips.from: \"kinds\" needs feed.kind"), "{complaint}");
+    let tides = feed.load(&format!("{MINIMAL}{WEAVE}[feed]\nformat = \"tides\"\n")).unwrap();
+    assert_eq!(parameter(&tides, "trips.from"), "next");
+    let tides = "[feed]\nformat = \"tides\"\n[trips]\nfrom = \"kinds\"";
+    let tides = feed.load(&format!("{MINIMAL}{WEAVE}{tides}")).unwrap();
+    assert!(tides.ingest().keeps_kinds, "TIDES says entry and exit by itself");
 }
 
 #[test]
@@ -50,6 +78,8 @@ fn every_mistake_in_the_rules_is_one_clear_complaint() {
         ("[feed]\nformat = \"tides\"\nfields = { card = \"x\" }", "feed.fields", "leave it out"),
         ("[feed]\nformat = \"tdes\"", "feed.format", "did you mean \"tides\"?"),
     ] {
+        let trees = feed.load(&format!("{MINIMAL}{SHENZHEN}")).unwrap();
+        assert!(!trees.ingest().keeps_kinds, "safepath makes no legs");
         let complaint = feed.complaint(added);
         assert!(complaint.starts_with(&format!("{key}: ")), "{added}: {complaint}");
         assert!(complaint.contains(words), "{added}: {complaint}");

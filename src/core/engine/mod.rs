@@ -93,6 +93,11 @@ pub trait Engine: Send + Sync + fmt::Debug {
     /// What every release of it promises.
     fn guarantee(&self) -> Guarantee;
 
+    /// Whether it tells entry from exit. Where it does not, taps are sealed without their kind.
+    fn keeps_kinds(&self) -> bool {
+        false
+    }
+
     /// What this configuration means for a window with so many slots, before there is any data.
     fn forecast(&self, n_slots: u32) -> Forecast;
 

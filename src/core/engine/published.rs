@@ -9,6 +9,8 @@ crate::words! {
         Next = "next",
         /// The first tap to the second, the third to the fourth, and so on.
         Pairs = "pairs",
+        /// Each entry to the card's next tap, if that is an exit.
+        Kinds = "kinds",
     }
 }
 

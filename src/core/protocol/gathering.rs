@@ -79,7 +79,7 @@ impl PendingWindows {
             Segment::Taps { stamps, .. } => {
                 let length = window.length_millis();
                 let is_wrong = |stamp: &Stamp| {
-                    stamp.station >= StationIx(self.n_stations) || stamp.offset_millis >= length
+                    stamp.station() >= StationIx(self.n_stations) || stamp.offset_millis >= length
                 };
                 match stamps.iter().any(is_wrong) {
                     true => wrong("it holds a tap outside its window or the station list"),

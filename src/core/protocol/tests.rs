@@ -74,7 +74,7 @@ fn plan() -> ReleasePlan<Rows> {
 
 fn stamps(station: u32) -> Vec<Stamp> {
     let card = CardKey::from_halves([1, 2]);
-    vec![Stamp { card, offset_millis: 5, station: StationIx(station) }]
+    vec![Stamp::new(card, 5, StationIx(station), None)]
 }
 
 fn file_worker(feed: Option<&str>) -> (Releaser<Rows>, Result<(), Error>) {
@@ -178,7 +178,12 @@ fn segments_that_no_correct_worker_writes_are_named_with_their_offset() {
         codec().finished(id, 2, 2, &[2; 24]),
         codec().finished(WindowId::new(i64::MAX), 0, 1, &[3; 24]),
         codec().taps(id, 0, &stamps(2), &[4; 24]),
-        codec().taps(id, 0, &[Stamp { offset_millis: 86_400_000, ..stamps(0)[0] }], &[5; 24]),
+        codec().taps(
+            id,
+            0,
+            &[Stamp::new(stamps(0)[0].card, 86_400_000, StationIx(0), None)],
+            &[5; 24],
+        ),
     ];
     for (offset, payload) in (0..).zip(wrong) {
         let error = polled(&mut active(), offset, payload).unwrap_err();

@@ -50,11 +50,12 @@ impl SealedWindow {
         let longest = max_length.map_or(usize::MAX, |most| most.get() as usize);
         let mut trajectories = Trajectories::default();
         for taps in stamps.chunk_by(|a, b| a.card == b.card) {
-            let doublets = taps.iter().take(longest).map(|tap| Doublet {
-                station: tap.station,
+            let doublet = |tap: &Stamp| Doublet {
+                station: tap.station(),
                 slot: window.slot_at(tap.offset_millis),
-            });
-            trajectories.push(taps[0].card, doublets);
+            };
+            let taps_kept = taps.iter().take(longest).map(|tap| (doublet(tap), tap.kind()));
+            trajectories.push(taps[0].card, taps_kept);
         }
         let mac = segment::batch_mac(secret, &window, &trajectories);
         Self { window, trajectories, mac, n_duplicates }

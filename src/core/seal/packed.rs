@@ -3,7 +3,6 @@
 
 use std::fmt;
 
-use crate::model::StationIx;
 use crate::passenger::{CardKey, Stamp};
 
 /// Some taps of one window, packed. Behind the trust boundary.
@@ -26,7 +25,7 @@ impl PackedTaps {
             let mut before = 0;
             for tap in taps {
                 put(&mut bytes, tap.offset_millis - before);
-                put(&mut bytes, tap.station.0);
+                put(&mut bytes, tap.station_and_kind());
                 before = tap.offset_millis;
             }
         }
@@ -51,8 +50,8 @@ impl PackedTaps {
             let mut offset_millis = 0;
             for _ in 0..get(&mut rest) {
                 offset_millis += get(&mut rest);
-                let station = StationIx(get(&mut rest));
-                stamps.push(Stamp { card, offset_millis, station });
+                let stamp = Stamp::from_parts(card, offset_millis, get(&mut rest));
+                stamps.push(stamp.expect("packed from a stamp"));
             }
         }
     }
@@ -97,16 +96,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::model::{StationIx, TapKind};
 
     proptest! {
         #[test]
         fn what_is_packed_comes_out_again(
             taps in proptest::collection::vec((0_u64..5, any::<u32>(), any::<u32>()), 0..200)
         ) {
-            let mut stamps: Vec<Stamp> = taps.into_iter().map(|(card, offset_millis, station)| Stamp {
-                card: CardKey::from_halves([card, !card]),
-                offset_millis,
-                station: StationIx(station),
+            let mut stamps: Vec<Stamp> = taps.into_iter().filter_map(|(card, offset_millis, station_and_kind)| {
+                Stamp::from_parts(CardKey::from_halves([card, !card]), offset_millis, station_and_kind)
             }).collect();
             let packed = PackedTaps::new(stamps.clone());
             let mut back = Vec::new();
@@ -119,10 +117,9 @@ mod tests {
 
     #[test]
     fn a_tap_of_a_day_takes_less_than_24_bytes_even_alone_on_its_card() {
-        let stamps = (0..1_000_u32).map(|n| Stamp {
-            card: CardKey::from_halves([u64::from(n), 7]),
-            offset_millis: 86_399_000 - n,
-            station: StationIx(n % 900),
+        let stamps = (0..1_000_u32).map(|n| {
+            let card = CardKey::from_halves([u64::from(n), 7]);
+            Stamp::new(card, 86_399_000 - n, StationIx(n % 900), Some(TapKind::Exit))
         });
         let packed = PackedTaps::new(stamps.collect());
         assert!(packed.n_bytes() < 24 * packed.len(), "{} bytes", packed.n_bytes());

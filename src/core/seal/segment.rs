@@ -12,12 +12,31 @@ use bincode::config::{Configuration, Fixint, LittleEndian};
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 
-use crate::model::{Digest, Mac, StationIx, Window, WindowId};
+use crate::model::{Digest, Mac, Window, WindowId};
 use crate::passenger::{CardKey, Stamp, Trajectories};
 use crate::secret::Secret;
 
-/// Changes with the forms below; an old batch then has another MAC, and an old segment is refused.
-const VERSION: u16 = 1;
+/// The forms below. A batch or a segment whose taps have no kinds is written in version 1, whatever wrote it; one whose
+/// taps say entry and exit needs version 2.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Version {
+    Plain = 1,
+    WithKinds = 2,
+}
+
+impl Version {
+    fn of(has_kinds: bool) -> Self {
+        if has_kinds { Self::WithKinds } else { Self::Plain }
+    }
+
+    /// What the first bytes of its segments are.
+    fn magic(self) -> &'static [u8; 4] {
+        match self {
+            Self::Plain => b"tvp1",
+            Self::WithKinds => b"tvp2",
+        }
+    }
+}
 
 const FORM: Configuration<LittleEndian, Fixint> =
     bincode::config::standard().with_little_endian().with_fixed_int_encoding();
@@ -31,12 +50,17 @@ pub(super) fn batch_mac(secret: &Secret, window: &Window, trajectories: &Traject
 }
 
 fn write_plaintext(out: &mut impl Write, window: &Window, trajectories: &Trajectories) {
-    let header = (VERSION, window.id().number(), window.n_slots(), trajectories.len() as u64);
+    let version = Version::of(trajectories.has_kinds());
+    let header =
+        (version as u16, window.id().number(), window.n_slots(), trajectories.len() as u64);
     put(out, header);
-    for (card, doublets) in trajectories.iter() {
+    for (ix, (card, doublets)) in trajectories.iter().enumerate() {
         put(out, (card.halves(), doublets.len() as u32));
         for doublet in doublets {
             put(out, (doublet.station.0, doublet.slot));
+        }
+        for kind in trajectories.kinds(ix) {
+            put(out, kind.map_or(0_u8, |kind| kind as u8 + 1));
         }
     }
 }
@@ -45,12 +69,11 @@ fn put(out: &mut impl Write, value: impl bincode::Encode) {
     bincode::encode_into_std_write(value, out, FORM).expect("writing to memory cannot fail");
 }
 
-/// What the first bytes of every segment are.
-const MAGIC: &[u8; 4] = b"tvp1";
-/// What they are in every version; the version follows.
+/// What a segment begins with in every version; the version follows.
 const FAMILY: &[u8] = b"tvp";
+const MAGIC_BYTES: usize = 4;
 const NONCE_BYTES: usize = 24;
-const HEADER_BYTES: usize = MAGIC.len() + size_of::<i64>() + NONCE_BYTES;
+const HEADER_BYTES: usize = MAGIC_BYTES + size_of::<i64>() + NONCE_BYTES;
 /// Taps in one segment: 24 bytes each, so that a segment stays below half of a broker's usual limit of 1 MiB.
 const TAPS_MAX: usize = 20_000;
 
@@ -96,7 +119,7 @@ pub enum SegmentError {
     NotASegment,
     /// Of another version.
     #[error(
-        "it has version {found}; this program knows version {VERSION}: use the tapveil that wrote it, or a newer one"
+        "it has version {found}; this program knows versions 1 and 2: use the tapveil that wrote it, or a newer one"
     )]
     OtherVersion {
         /// The version in the segment.
@@ -150,11 +173,16 @@ impl SegmentCodec {
     /// If there are more than fit: see [`Self::parts`].
     pub fn taps(&self, window: WindowId, partition: u32, part: &[Stamp], nonce: &Nonce) -> Vec<u8> {
         assert!(part.len() <= TAPS_MAX, "S-6: a segment stays below the broker's limit");
+        let version = Version::of(part.iter().any(|stamp| stamp.kind().is_some()));
         let mut plain = Vec::with_capacity(24 * part.len());
         for stamp in part {
-            put(&mut plain, (stamp.card.halves(), stamp.offset_millis, stamp.station.0));
+            let station = match version {
+                Version::Plain => stamp.station().0,
+                Version::WithKinds => stamp.station_and_kind(),
+            };
+            put(&mut plain, (stamp.card.halves(), stamp.offset_millis, station));
         }
-        self.seal(window, partition, 0, &plain, nonce)
+        self.seal(version, window, (partition, 0), &plain, nonce)
     }
 
     /// The marker that a partition has finished a window.
@@ -166,14 +194,14 @@ impl SegmentCodec {
         nonce: &Nonce,
     ) -> Vec<u8> {
         assert!(n_partitions > 0, "S-6: a topic has at least one partition");
-        self.seal(window, partition, n_partitions, &[], nonce)
+        self.seal(Version::Plain, window, (partition, n_partitions), &[], nonce)
     }
 
     fn seal(
         &self,
+        version: Version,
         window: WindowId,
-        partition: u32,
-        count: u32,
+        (partition, count): (u32, u32),
         plain: &[u8],
         nonce: &Nonce,
     ) -> Vec<u8> {
@@ -181,11 +209,11 @@ impl SegmentCodec {
             .compress_vec(plain)
             .expect("far below snappy's limit of 4 GiB");
         let contents: Contents =
-            (VERSION, self.feed.clone(), *self.layout.bytes(), partition, count, packed);
+            (version as u16, self.feed.clone(), *self.layout.bytes(), partition, count, packed);
         let contents =
             bincode::encode_to_vec(contents, FORM).expect("writing to memory cannot fail");
         let mut segment = Vec::with_capacity(HEADER_BYTES + contents.len() + 16);
-        segment.extend_from_slice(MAGIC);
+        segment.extend_from_slice(version.magic());
         segment.extend_from_slice(&window.number().to_le_bytes());
         let cipher = XChaCha20Poly1305::new(&self.secret.segment_key(window).into());
         let payload = Payload { msg: &contents, aad: &segment };
@@ -202,24 +230,24 @@ impl SegmentCodec {
             bytes.split_at_checked(HEADER_BYTES).ok_or(SegmentError::NotASegment)?;
         let (public, nonce) = header.split_at(HEADER_BYTES - NONCE_BYTES);
         let nonce: Nonce = nonce.try_into().expect("split off with this length");
-        let (magic, number) = public.split_at(MAGIC.len());
-        match (magic == MAGIC, magic.strip_prefix(FAMILY)) {
-            (true, _) => {}
-            (false, Some(version)) => {
-                let found = String::from_utf8_lossy(version).escape_debug().to_string();
-                return Err(SegmentError::OtherVersion { found });
-            }
-            (false, None) => return Err(SegmentError::NotASegment),
-        }
+        let (magic, number) = public.split_at(MAGIC_BYTES);
+        let known = [Version::Plain, Version::WithKinds];
+        let Some(version) = known.into_iter().find(|version| magic == version.magic()) else {
+            let Some(other) = magic.strip_prefix(FAMILY) else {
+                return Err(SegmentError::NotASegment);
+            };
+            let found = String::from_utf8_lossy(other).escape_debug().to_string();
+            return Err(SegmentError::OtherVersion { found });
+        };
         let window = WindowId::new(i64::from_le_bytes(number.try_into().expect("eight bytes")));
         let cipher = XChaCha20Poly1305::new(&self.secret.segment_key(window).into());
         let contents = cipher
             .decrypt(&XNonce::from(nonce), Payload { msg: sealed, aad: public })
             .map_err(|_| SegmentError::OtherSecret)?;
-        let ((version, feed, layout, partition, n_partitions, packed), _): (Contents, usize) =
+        let ((inner, feed, layout, partition, n_partitions, packed), _): (Contents, usize) =
             bincode::decode_from_slice(&contents, FORM).map_err(|_| SegmentError::NotASegment)?;
-        if version != VERSION {
-            return Err(SegmentError::OtherVersion { found: version.to_string() });
+        if inner != version as u16 {
+            return Err(SegmentError::OtherVersion { found: inner.to_string() });
         }
         if feed != self.feed {
             return Err(SegmentError::OtherFeed { found: feed, expected: self.feed.clone() });
@@ -233,17 +261,22 @@ impl SegmentCodec {
         let plain = snap::raw::Decoder::new()
             .decompress_vec(&packed)
             .map_err(|_| SegmentError::NotASegment)?;
-        Ok(Segment::Taps { window, partition, stamps: stamps(&plain)? })
+        Ok(Segment::Taps { window, partition, stamps: stamps(&plain, version)? })
     }
 }
 
-fn stamps(mut plain: &[u8]) -> Result<Vec<Stamp>, SegmentError> {
+fn stamps(mut plain: &[u8], version: Version) -> Result<Vec<Stamp>, SegmentError> {
     let mut stamps = Vec::with_capacity(plain.len() / 24);
     while !plain.is_empty() {
         let ((halves, offset_millis, station), used): (([u64; 2], u32, u32), usize) =
             bincode::decode_from_slice(plain, FORM).map_err(|_| SegmentError::NotASegment)?;
         let card = CardKey::from_halves(halves);
-        stamps.push(Stamp { card, offset_millis, station: StationIx(station) });
+        let station_and_kind = match version {
+            Version::Plain => station.checked_shl(2).filter(|shifted| shifted >> 2 == station),
+            Version::WithKinds => Some(station),
+        };
+        let stamp = station_and_kind.and_then(|both| Stamp::from_parts(card, offset_millis, both));
+        stamps.push(stamp.ok_or(SegmentError::NotASegment)?);
         plain = &plain[used..];
     }
     Ok(stamps)

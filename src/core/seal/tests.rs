@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use super::*;
-use crate::model::{Calendar, Reject, StationIx, WindowId};
+use crate::model::{Calendar, Reject, StationIx, TapKind, WindowId};
 use crate::passenger::{CardKey, Tap};
 
 const HOUR_MILLIS: u32 = 3_600_000;
@@ -97,6 +97,10 @@ fn the_mac_follows_window_card_station_and_slot() {
     assert_ne!(*freeze(&[stamp(1, 1, 4), base[1]], 12).mac(), mac, "another station");
     assert_ne!(*freeze(&[stamp(1, HOUR_MILLIS, 3), base[1]], 12).mac(), mac, "another slot");
     assert_ne!(*freeze(&base[..1], 12).mac(), mac, "one tap less");
+    let entry = Stamp::new(base[0].card, 1, StationIx(3), Some(TapKind::Entry));
+    let exit = Stamp::new(base[0].card, 1, StationIx(3), Some(TapKind::Exit));
+    let macs = [entry, exit].map(|first| *freeze(&[first, base[1]], 12).mac());
+    assert!(macs[0] != mac && macs[1] != mac && macs[0] != macs[1], "another kind");
     assert_ne!(*freeze(&[], 12).mac(), mac, "none at all");
     assert_eq!(*freeze(&[stamp(1, 2, 3), base[1]], 12).mac(), mac, "slots count, not milliseconds");
     let elsewhere = SealedWindow::freeze(day(8), base.to_vec(), NonZeroU32::new(12), &secret());

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
 use super::*;
-use crate::model::{Calendar, Doublet, Mac, StationIx};
+use crate::model::{Calendar, Doublet, Mac, StationIx, TapKind};
 use crate::passenger::CardKey;
 use crate::seal::SealedWindow;
 use crate::secret::Secret;
@@ -125,10 +125,14 @@ struct Sent {
     station: u32,
     event: Timestamp,
     arrival: Arrival,
+    kind: Option<TapKind>,
 }
 
+/// A card's trajectory and the kinds of its taps.
+type Path = (Vec<Doublet>, Vec<Option<TapKind>>);
+
 /// What comes out of the whole way: every card's trajectory by window, and every window's MAC.
-type Outcome = (BTreeMap<(WindowId, CardKey), Vec<Doublet>>, Vec<Mac>);
+type Outcome = (BTreeMap<(WindowId, CardKey), Path>, Vec<Mac>);
 
 fn card_key(window: WindowId, card: u8) -> CardKey {
     CardKey::new(&Secret::from_bytes(&[1; 32]).unwrap().card_key(window), &[card])
@@ -143,7 +147,8 @@ fn way(gate: &Gate, sent: &[Sent]) -> Outcome {
         if gate.judge(&window, tap.event, tap.arrival).is_ok() {
             let offset = window.offset_millis(tap.event).unwrap();
             let card = card_key(window.id(), tap.card);
-            open.add(Tap::new(window.id(), card, offset, StationIx(tap.station)));
+            let station = StationIx(tap.station);
+            open.add(Tap::new(window.id(), card, offset, station).of_kind(tap.kind));
         }
     }
     let mut trajectories = BTreeMap::new();
@@ -153,8 +158,11 @@ fn way(gate: &Gate, sent: &[Sent]) -> Outcome {
         let stamps = open.take(window.id());
         let sealed =
             SealedWindow::freeze(window.clone(), stamps, NonZeroU32::new(MAX_LENGTH), &secret);
-        for (card, doublets) in sealed.trajectories().iter() {
-            trajectories.insert((window.id(), card), doublets.to_vec());
+        for (ix, (card, doublets)) in sealed.trajectories().iter().enumerate() {
+            // Kinds of a window in which no tap has one are not stored.
+            let mut kinds = sealed.trajectories().kinds(ix).to_vec();
+            kinds.resize(doublets.len(), None);
+            trajectories.insert((window.id(), card), (doublets.to_vec(), kinds));
         }
         macs.push(*sealed.mac());
     }
@@ -171,8 +179,9 @@ fn sent() -> impl Strategy<Value = Sent> {
         3 => (110..130_i64).prop_map(|mins| (false, mins)),
         1 => Just((false, i64::MAX)),
     ];
-    (0..5_u8, 0..3_u32, 0..3_i64, 0..8_i64, arrival).prop_map(
-        |(card, station, number, step, (from_event, mins))| {
+    let kind = prop_oneof![Just(None), Just(Some(TapKind::Entry)), Just(Some(TapKind::Exit))];
+    (0..5_u8, 0..3_u32, 0..3_i64, 0..8_i64, arrival, kind).prop_map(
+        |(card, station, number, step, (from_event, mins), kind)| {
             let window = day(number);
             let offset = SignedDuration::from_millis(step * (DAY_MILLIS / 8) + step % 2 * 59_999);
             let event = later(window.start(), offset);
@@ -183,7 +192,7 @@ fn sent() -> impl Strategy<Value = Sent> {
                     Arrival::Stamped(later(window.end(), SignedDuration::from_mins(mins)))
                 }
             };
-            Sent { card, station, event, arrival }
+            Sent { card, station, event, arrival, kind }
         },
     )
 }
@@ -241,17 +250,17 @@ fn the_random_feeds_hold_late_early_unstamped_repeated_and_overlong_taps() {
     let mut met = BTreeSet::new();
     for _ in 0..20 {
         let (sent, _) = feed().new_tree(&mut runner).unwrap().current();
-        let mut counted: Vec<(u8, u32, Timestamp)> = Vec::new();
+        let mut counted: Vec<(u8, u32, Timestamp, Option<TapKind>)> = Vec::new();
         for tap in &sent {
             let window = calendar().window_at(tap.event).unwrap();
             match gate().judge(&window, tap.event, tap.arrival) {
                 Err(reject) => {
                     met.insert(reject.label());
                 }
-                Ok(()) if counted.contains(&(tap.card, tap.station, tap.event)) => {
+                Ok(()) if counted.contains(&(tap.card, tap.station, tap.event, tap.kind)) => {
                     met.insert("duplicate");
                 }
-                Ok(()) => counted.push((tap.card, tap.station, tap.event)),
+                Ok(()) => counted.push((tap.card, tap.station, tap.event, tap.kind)),
             }
         }
         let of_one = counted.iter().filter(|tap| tap.0 == 0 && tap.2 < day(0).end()).count();

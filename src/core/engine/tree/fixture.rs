@@ -52,7 +52,7 @@ pub(crate) fn sealed(paths: &[Path]) -> SealedWindow {
         for (index, &(station, hour)) in (0_u32..).zip(path) {
             let card = CardKey::new(&hasher, &card.to_le_bytes());
             let offset_millis = hour * 3_600_000 + index * 1_000;
-            stamps.push(Stamp { card, offset_millis, station: StationIx(station) });
+            stamps.push(Stamp::new(card, offset_millis, StationIx(station), None));
         }
     }
     SealedWindow::freeze(window(), stamps, None, &secret)

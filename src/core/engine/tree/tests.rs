@@ -205,7 +205,8 @@ fn trajectories(paths: &[Vec<u32>]) -> Trajectories {
     let hasher = Secret::from_bytes(&[1; 32]).unwrap().card_key(crate::model::WindowId::new(0));
     let mut all = Trajectories::default();
     for (card, path) in paths.iter().enumerate() {
-        let doublets = path.iter().map(|&station| Doublet { station: StationIx(station), slot: 0 });
+        let doublet = |&station: &u32| Doublet { station: StationIx(station), slot: 0 };
+        let doublets = path.iter().map(|station| (doublet(station), None));
         all.push(CardKey::new(&hasher, &card.to_le_bytes()), doublets);
     }
     all

@@ -272,6 +272,10 @@ impl Engine for Weave {
         self.too_large(window.n_slots()).map_or(Ok(()), |complaint| Err(complain(complaint)))
     }
 
+    fn keeps_kinds(&self) -> bool {
+        self.settings.legs == Legs::Kinds
+    }
+
     fn guarantee(&self) -> Guarantee {
         Guarantee::differential(self.settings.epsilon, self.settings.max_length)
     }

@@ -1,12 +1,13 @@
 //! Asks the tables: exact sums of clipped weights, exact noise, nothing else reads trajectories.
 
+use std::borrow::Cow;
 use std::num::{NonZeroU32, NonZeroUsize};
 
 use super::plan::{FIRST_SHARE, KnownLengths, Plan, Split, Terms, scale};
 use super::tables::{Cards, Lengths, Name, Table};
-use super::threads;
 use super::walk::Walk;
 use super::weights::{Contribution, UNIT};
+use super::{Legs, threads};
 use crate::engine::noise::{AnyNoise, NodeClass, Occupied, Scale, TableClass};
 use crate::passenger::Trajectories;
 
@@ -29,6 +30,23 @@ impl Answers {
     /// How many cards there are, at least one.
     pub(crate) fn n_cards(&self) -> u64 {
         cards(self.of(Name::Cards)[0])
+    }
+}
+
+impl Answers {
+    /// What a synthetic window is compared with. Where only cards tell legs from other steps, the two kinds are added up:
+    /// a sum of two noisy cells is a cell of the table that has one kind.
+    pub(super) fn for_synthetic(&self) -> Cow<'_, Self> {
+        if !self.plan.moves.kinds.are_known_of_cards_alone() {
+            return Cow::Borrowed(self);
+        }
+        let mut together = Self { plan: self.plan.with_kinds_together(), ..self.clone() };
+        for name in [Name::Pairs, Name::Moves] {
+            let cells = &self.dense[name as usize];
+            let (legs, others) = cells.split_at(cells.len() / 2);
+            together.dense[name as usize] = legs.iter().zip(others).map(|(a, b)| a + b).collect();
+        }
+        Cow::Owned(together)
     }
 }
 
@@ -114,7 +132,7 @@ pub(super) fn count(
             tables.iter().map(|(table, _)| vec![0; size(*table)]).collect();
         let (mut walk, mut cells) = (Walk::new(), Contribution::default());
         for ix in stretch {
-            walk.read_doublets(trajectories.get(ix), terms.shape);
+            walk.read_taps(trajectories.get(ix), trajectories.kinds(ix), terms.shape, terms.legs);
             for ((table, clip), sums) in tables.iter().zip(&mut sums) {
                 cells.clear();
                 table.cells(&walk, &mut cells);
@@ -149,7 +167,7 @@ fn loops(
         let (mut walk, mut cells) = (Walk::new(), Contribution::default());
         let mut found: Vec<(u64, u32)> = Vec::new();
         for ix in stretch {
-            walk.read_doublets(trajectories.get(ix), plan.shape());
+            walk.read_taps(trajectories.get(ix), &[], plan.shape(), Legs::Next);
             cells.clear();
             table.cells(&walk, &mut cells);
             cells.clip(clip);

@@ -63,12 +63,18 @@ crate::words! {
 
 /// From answers to a synthetic window and tables to publish: no trajectory comes here.
 fn woven(answers: &Answers, key: &NoiseKey, threads: NonZeroUsize) -> (Synthetic, Tables) {
+    let wanted = answers.for_synthetic();
+    let window = synthetic(&wanted, key, threads);
+    let tables = intervals::tables(answers, &Estimates::new(answers), &window);
+    (window, tables)
+}
+
+/// A synthetic window whose tables agree with the answers.
+fn synthetic(answers: &Answers, key: &NoiseKey, threads: NonZeroUsize) -> Synthetic {
     let known = Estimates::new(answers);
     let window = draft::draft(&answers.plan, &known, key, threads);
     let loops = estimate::loops(answers, &known, &loop_profile(answers, &window));
-    let window = Solver { answers, known: &known, loops: &loops, key, threads }.solve(window);
-    let tables = intervals::tables(answers, &known, &window);
-    (window, tables)
+    Solver { answers, known: &known, loops: &loops, key, threads }.solve(window)
 }
 
 /// What would be published, for an auditor: the dice are always the same, so that answers alone make a difference.

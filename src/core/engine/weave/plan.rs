@@ -169,6 +169,8 @@ pub(crate) struct Plan {
     pub(super) pairs: Pairs,
     pub(super) moves: Moves,
     pub(super) loops: Loops,
+    /// How many measured cells make one cell of the tables of flows.
+    n_added: usize,
 }
 
 /// What the plan takes from the second answer: cards by number of taps, in units, noise and all.
@@ -211,11 +213,23 @@ impl Plan {
             pairs: Pairs::new(shape, kinds),
             moves: Moves::new(shape, kinds, periods),
             loops: Loops::new(shape, loop_parts),
+            n_added: 1,
         }
     }
 
     pub(crate) fn shape(&self) -> Shape {
         self.terms.shape
+    }
+
+    /// The same with one kind for all steps.
+    pub(super) fn with_kinds_together(&self) -> Self {
+        let (pairs, moves) = (self.pairs.together(), self.moves.together());
+        Self { pairs, moves, n_added: 2, ..*self }
+    }
+
+    /// How many measured cells make one cell of a table.
+    pub(super) fn n_added(&self, name: Name) -> usize {
+        if matches!(name, Name::Pairs | Name::Moves) { self.n_added } else { 1 }
     }
 
     /// Whether a table is asked.

@@ -19,7 +19,7 @@ use super::{Favour, Legs, Shape, UNIT, woven};
 use crate::engine::noise::{
     NodeClass, Noise, NoiseSource, Occupied, Scale, TableClass, TableNoise,
 };
-use crate::model::{Doublet, MicroEpsilon, StationIx, WindowId};
+use crate::model::{Doublet, MicroEpsilon, StationIx, TapKind, WindowId};
 use crate::passenger::{CardKey, Trajectories};
 use crate::secret::{NoiseKey, Secret};
 
@@ -27,12 +27,20 @@ const ONE: NonZeroUsize = NonZeroUsize::MIN;
 
 /// Cards with these doublets, as (station, slot).
 pub(super) fn cards(paths: &[Vec<(u32, u32)>]) -> Trajectories {
+    cards_with(paths, |_| None)
+}
+
+/// The same with the kind of each tap, by its number.
+pub(super) fn cards_with(
+    paths: &[Vec<(u32, u32)>],
+    kind: impl Fn(usize) -> Option<TapKind>,
+) -> Trajectories {
     let hasher = Secret::from_bytes(&[7; 32]).unwrap().card_key(WindowId::new(1));
     let mut all = Trajectories::default();
     for (card, path) in (0_u64..).zip(paths) {
-        let doublets =
-            path.iter().map(|&(station, slot)| Doublet { station: StationIx(station), slot });
-        all.push(CardKey::new(&hasher, &card.to_le_bytes()), doublets);
+        let doublet = |&(station, slot)| Doublet { station: StationIx(station), slot };
+        let taps = path.iter().enumerate().map(|(at, tap)| (doublet(tap), kind(at)));
+        all.push(CardKey::new(&hasher, &card.to_le_bytes()), taps);
     }
     all
 }
@@ -92,21 +100,25 @@ proptest! {
     fn every_table_changes_by_at_most_its_clip_when_a_card_leaves(
         paths in proptest::collection::vec(any_path(), 1..6),
         leaves in 0_usize..6,
-        in_pairs in any::<bool>(),
+        legs in prop_oneof![Just(Legs::Next), Just(Legs::Pairs), Just(Legs::Kinds)],
+        even in any::<bool>(),
+        pattern in any::<u64>(),
         day in prop_oneof![Just(12_u32), Just(4)],
         longest in prop_oneof![Just(None), (0_u32..10).prop_map(Some)],
     ) {
-        let legs = if in_pairs { Legs::Pairs } else { Legs::Next };
         let terms = Terms { legs, longest, ..terms(5, 12, day, 1_000_000) };
-        let lengths: Vec<i64> = (0..12).map(|_| 100_000 * i64::from(UNIT)).collect();
+        // Kinds are measured in one way where taps come in pairs, in another where they do not.
+        let some = |n: i64| if even && n % 2 == 0 { 1 } else { 100_000 };
+        let lengths: Vec<i64> = (0..12).map(|n| some(n) * i64::from(UNIT)).collect();
+        let kind = |at: usize| [None, Some(TapKind::Entry), Some(TapKind::Exit)][(pattern >> (2 * at)) as usize % 3];
         let plan = plan(terms, 1_200_000, &lengths);
         let mut fewer = paths.clone();
         fewer.remove(leaves % paths.len());
         for name in Name::ALL {
             let (table, clip) = (plan.table(name), plan.clip(name));
             let asked: [(&dyn Table, NonZeroU32); 1] = [(&*table, clip)];
-            let with = count(&cards(&paths), terms, &asked, ONE).swap_remove(0);
-            let without = count(&cards(&fewer), terms, &asked, ONE).swap_remove(0);
+            let with = count(&cards_with(&paths, kind), terms, &asked, ONE).swap_remove(0);
+            let without = count(&cards_with(&fewer, kind), terms, &asked, ONE).swap_remove(0);
             let change: u64 = with.iter().zip(&without).map(|(a, b)| a.abs_diff(*b)).sum();
             prop_assert!(change <= u64::from(clip.get()) * u64::from(UNIT), "{name:?}: {change} units");
         }

@@ -1,7 +1,8 @@
 //! One trajectory, read once for all tables: stations, slots, and how each step relates to the steps before.
 
+use super::Legs;
 use super::shape::Shape;
-use crate::model::Doublet;
+use crate::model::{Doublet, TapKind};
 
 /// How the next station of a card relates to those it was at.
 pub(super) const RELATIONS: u32 = 5;
@@ -104,13 +105,23 @@ pub(super) struct Walk {
     /// Of the step from a tap to the next.
     pub(super) flag: [u8; Shape::LONGEST],
     pub(super) relation: [u8; Shape::LONGEST],
+    /// Which steps are legs, one bit each; `None` where taps do not say entry and exit.
+    legs: Option<u64>,
 }
 
 impl Walk {
     pub(super) fn new() -> Self {
         let none = [0; Shape::LONGEST];
         let flags = [0; Shape::LONGEST];
-        Self { n: 0, code: none, station: none, slot: none, flag: flags, relation: flags }
+        Self {
+            n: 0,
+            code: none,
+            station: none,
+            slot: none,
+            flag: flags,
+            relation: flags,
+            legs: None,
+        }
     }
 
     /// Reads a trajectory of codes; a doublet's code is station × slots + slot.
@@ -121,12 +132,31 @@ impl Walk {
             (station, code - station * shape.slots)
         };
         self.take(codes.iter().map(doublet), shape);
+        self.legs = None;
     }
 
-    /// Reads a card's trajectory. Where the window is one slot, whatever slot a doublet has is that one.
-    pub(super) fn read_doublets(&mut self, doublets: &[Doublet], shape: Shape) {
+    /// Reads a card's trajectory. Where the window is one slot, whatever slot a doublet has is that one. Where legs are
+    /// made of kinds, a step from an entry to an exit is one; a card whose taps have no kinds has none.
+    pub(super) fn read_taps(
+        &mut self,
+        doublets: &[Doublet],
+        kinds: &[Option<TapKind>],
+        shape: Shape,
+        legs: Legs,
+    ) {
         let pair = |doublet: &Doublet| (doublet.station.0, doublet.slot.min(shape.slots - 1));
         self.take(doublets.iter().map(pair), shape);
+        self.legs = (legs == Legs::Kinds).then(|| {
+            let trip = [Some(TapKind::Entry), Some(TapKind::Exit)];
+            let steps = kinds.windows(2).take(Shape::LONGEST - 1).enumerate();
+            steps.filter(|(_, step)| **step == trip).fold(0, |bits, (at, _)| bits | 1 << at)
+        });
+    }
+
+    /// Whether a step is a leg, where the taps say so.
+    #[inline]
+    pub(super) fn is_leg(&self, at: usize) -> Option<bool> {
+        self.legs.map(|bits| bits >> at & 1 == 1)
     }
 
     #[inline]

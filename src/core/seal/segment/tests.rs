@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::WindowId;
+use crate::model::{StationIx, TapKind, WindowId};
 
 fn codec(secret: u8, feed: &str) -> SegmentCodec {
     SegmentCodec::new(
@@ -11,10 +11,9 @@ fn codec(secret: u8, feed: &str) -> SegmentCodec {
 
 fn some_stamps(n: u32) -> Vec<Stamp> {
     (0..n)
-        .map(|i| Stamp {
-            card: CardKey::from_halves([u64::from(i) << 40, 7]),
-            offset_millis: i * 3,
-            station: StationIx(i % 68),
+        .map(|i| {
+            let card = CardKey::from_halves([u64::from(i) << 40, 7]);
+            Stamp::new(card, i * 3, StationIx(i % 68), None)
         })
         .collect()
 }
@@ -47,6 +46,24 @@ fn taps_come_back_from_segments_that_fit_the_broker() {
         back.extend(stamps);
     }
     assert!(back == stamps);
+}
+
+#[test]
+fn kinds_come_back_and_only_they_need_the_second_version() {
+    let (codec, window) = (codec(1, "feed"), WindowId::new(4));
+    let with = |kind| {
+        let mut stamps = some_stamps(3);
+        stamps[1] = Stamp::new(stamps[1].card, 9, StationIx(67), kind);
+        stamps
+    };
+    for (kind, magic) in
+        [(None, b"tvp1"), (Some(TapKind::Entry), b"tvp2"), (Some(TapKind::Exit), b"tvp2")]
+    {
+        let segment = codec.taps(window, 0, &with(kind), &[1; NONCE_BYTES]);
+        assert_eq!(&segment[..4], magic);
+        let expected = Segment::Taps { window, partition: 0, stamps: with(kind) };
+        assert!(codec.open(&segment).unwrap() == expected);
+    }
 }
 
 #[test]

@@ -75,7 +75,10 @@ fn noisy(answers: &Answers, name: Name) -> Option<(Vec<f64>, Blur)> {
 
 /// The noise of a table's cells, in cards.
 pub(super) fn blur(answers: &Answers, name: Name) -> Blur {
-    Blur { scale: answers.plan.scale(name).approximately() / f64::from(UNIT), cells: 1.0 }
+    let scale = answers.plan.scale(name).approximately() / f64::from(UNIT);
+    // A cell made of two is treated as one with their variance.
+    let n_added = answers.plan.n_added(name) as f64;
+    Blur { scale: scale * n_added.sqrt(), cells: 1.0 }
 }
 
 /// How much of a deviation with this square is not noise with this variance: from 0 to 1.

@@ -19,6 +19,11 @@ impl Moves {
         Self { stations: shape.stations, kinds, clock: shape.clock(periods) }
     }
 
+    /// The same with one kind for all steps.
+    pub(in crate::engine::weave) fn together(self) -> Self {
+        Self { kinds: self.kinds.together(), ..self }
+    }
+
     /// The row of destinations of a step.
     #[inline]
     pub(in crate::engine::weave) fn row(&self, kind: u32, from: u32, slot: u32) -> u64 {
@@ -37,7 +42,7 @@ impl Table for Moves {
 
     fn cells(&self, walk: &Walk, out: &mut Contribution) {
         for at in walk.steps() {
-            let kind = self.kinds.of(at, walk.slot[at], walk.slot[at + 1]);
+            let kind = self.kinds.of_step(walk, at);
             let (from, to) = (walk.station[at], walk.station[at + 1]);
             if from != to {
                 let cell =

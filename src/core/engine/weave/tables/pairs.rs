@@ -18,6 +18,11 @@ impl Pairs {
         Self { stations: shape.stations, kinds }
     }
 
+    /// The same with one kind for all steps.
+    pub(in crate::engine::weave) fn together(self) -> Self {
+        Self { kinds: self.kinds.together(), ..self }
+    }
+
     /// The cell of a step.
     #[inline]
     pub(in crate::engine::weave) fn cell(&self, kind: u32, from: u32, to: u32) -> u64 {
@@ -32,10 +37,10 @@ impl Table for Pairs {
 
     fn cells(&self, walk: &Walk, out: &mut Contribution) {
         for at in walk.steps() {
-            let kind = self.kinds.of(at, walk.slot[at], walk.slot[at + 1]);
+            let kind = self.kinds.of_step(walk, at);
             let (from, to) = (walk.station[at], walk.station[at + 1]);
             // A stay that is no leg is another table's matter.
-            if from != to || kind == 0 {
+            if from != to || self.kinds.counts_stays(kind) {
                 out.add_weighted(self.cell(kind, from, to), self.kinds.weight(kind));
             }
         }

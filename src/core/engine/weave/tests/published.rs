@@ -150,3 +150,50 @@ fn published_tables_are_consistent() {
     let cards: u64 = tables.lengths.iter().map(|length| length.cards.value).sum();
     assert!(cards.abs_diff(window.len() as u64) <= tables.lengths.len() as u64, "{cards}");
 }
+
+/// Where taps say entry and exit, legs go from entry to exit, whatever their number: after an exit that was forgotten
+/// too, and in a feed in which most taps have no exit at all.
+#[test]
+fn legs_are_made_of_kinds_where_taps_do_not_come_in_pairs() {
+    let (entry, exit) = (Some(TapKind::Entry), Some(TapKind::Exit));
+    // Entry at 0 forgotten to be closed; entry at 1, exit at 2; and, in the second city, two more entries.
+    let forgot = vec![(0, 6), (1, 8), (2, 9)];
+    let open = vec![(0, 6), (1, 8), (2, 9), (3, 15), (4, 17)];
+    for (name, path, kinds) in [
+        ("forgot", forgot, [entry, entry, exit, None, None]),
+        ("open", open, [entry, entry, exit, entry, entry]),
+    ] {
+        let whole = vec![(0, 7), (3, 8)];
+        let in_pairs: Vec<_> = std::iter::repeat_n(whole, 6_000).collect();
+        let others: Vec<_> = std::iter::repeat_n(path, 4_000).collect();
+        let mut all = cards_with(&others, |at| kinds[at]);
+        cards_with(&in_pairs, |at| [entry, exit][at]).iter().enumerate().for_each(
+            |(ix, (_, path))| {
+                let card = crate::passenger::CardKey::from_halves([ix as u64, u64::MAX]);
+                all.push(card, path.iter().copied().zip([entry, exit]));
+            },
+        );
+        let key = NoiseKey::for_test(8);
+        let terms = Terms { legs: Legs::Kinds, longest: Some(3), ..terms(5, 24, 24, 4_000_000) };
+        let answers = measure(&all, terms, &key, ONE);
+        let (window, tables) = woven(&answers, &key, ONE);
+        let count = |from: u32, to: u32| -> u64 {
+            let of_pair = |leg: &&crate::engine::LegCount| (leg.origin.0, leg.dest.0) == (from, to);
+            tables.od.iter().filter(of_pair).map(|leg| leg.trips.value).sum()
+        };
+        let legs = [count(1, 2), count(0, 3), count(0, 1), count(2, 3), count(3, 4)];
+        assert!(legs[0].abs_diff(4_000) < 500 && legs[1].abs_diff(6_000) < 600, "{name}: {legs:?}");
+        assert!(legs[2..].iter().all(|&others| others < 150), "{name}: {legs:?}");
+        let steps = |from, to| {
+            let step = |pair: &[u32]| pair[0] / 24 == from && pair[1] / 24 == to;
+            window
+                .iter()
+                .map(|codes| codes.windows(2).filter(|pair| step(pair)).count())
+                .sum::<usize>()
+        };
+        let woven = [steps(0, 1), steps(1, 2), steps(0, 3)];
+        let wanted = [4_000, 4_000, 6_000];
+        let near = woven.iter().zip(wanted).all(|(steps, wanted)| steps.abs_diff(wanted) < 1_200);
+        assert!(near, "{name}: synthetic trips go the same ways: {woven:?}");
+    }
+}
