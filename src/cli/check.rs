@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 use super::failure::say;
 use super::{ConfigArgument, Failure, JSON_FORMAT};
 use crate::config::{self, Settings, Statement};
-use crate::engine::{Figure, Forecast, Registry, ShareFact};
+use crate::engine::{DEFAULT, ExpectedError, Figure, Forecast, Registry, ShareFact, USUAL_CARDS};
 use crate::kafka;
-use crate::ledger::{Journal, Tail};
+use crate::ledger::Tail;
+use crate::pipeline::books;
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
@@ -21,6 +22,10 @@ pub(super) struct Arguments {
     /// Print the page that the privacy officer signs
     #[arg(long, conflicts_with = "json")]
     statement: bool,
+    /// About how many cards a window has: says what a release of so many would be like, and refuses (exit 1) what would
+    /// publish nothing. From the configuration alone; say a round number, not a count of your data
+    #[arg(long, value_name = "N")]
+    cards: Option<u64>,
 }
 
 pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
@@ -29,13 +34,45 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         say(Statement::of(&settings).to_string().trim_end());
         return Ok(ExitCode::SUCCESS);
     }
-    let (book, tail) = Journal::inspect(&settings.ledger_file, &settings.secret.ledger_key())?;
-    let forecast = settings.engine.forecast(settings.calendar.slots_nominal());
+    let (book, tail) = books::book(&settings)?;
+    let forecast = settings
+        .engine
+        .forecast(settings.calendar.slots_nominal(), arguments.cards.unwrap_or(USUAL_CARDS));
+    let verdict =
+        arguments.cards.and_then(|cards| would_publish_nothing(&settings, &forecast, cards));
     match arguments.json {
-        true => say(&as_json(&settings, &forecast, book.spent().micro()).to_string()),
-        false => say_settings(&settings, &forecast, &book.spent().to_string(), tail),
+        true => {
+            let mut json = as_json(&settings, &forecast, book.spent().micro());
+            json["publishes_nothing"] = json!(verdict);
+            say(&json.to_string());
+        }
+        false => {
+            say_settings(&settings, &forecast, &book.spent().to_string(), tail);
+            say(verdict.as_deref().unwrap_or("the configuration is good"));
+        }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitCode::from(u8::from(verdict.is_some())))
+}
+
+/// Why a window of so many cards would come out as noise alone, and what would help.
+fn would_publish_nothing(settings: &Settings, forecast: &Forecast, cards: u64) -> Option<String> {
+    let error = forecast.expected_error.as_ref()?;
+    let get = |name| error.get(name).unwrap_or(0.0);
+    let needed = get(ExpectedError::LIKELY_KEPT).max(get(ExpectedError::DEVIATION));
+    if needed < cards as f64 {
+        return None;
+    }
+    let price = settings.engine.price().epsilon();
+    let factor = (needed / cards.max(1) as f64 * 2.0).ceil();
+    let epsilon = price.micro() as f64 / 1e6 * factor;
+    let other = match settings.engine.describe().name {
+        DEFAULT => "wider slots, a longer window".to_owned(),
+        _ => format!("engine.name = {DEFAULT:?}, a longer window, wider slots, a lower height"),
+    };
+    Some(format!(
+        "a window of {cards} cards would publish nothing but noise: what has fewer than about {needed:.0} cards does not \
+         show. What would: {other}, or an epsilon of about {epsilon}"
+    ))
 }
 
 fn say_settings(settings: &Settings, forecast: &Forecast, spent: &str, tail: Tail) {
@@ -55,7 +92,7 @@ fn say_settings(settings: &Settings, forecast: &Forecast, spent: &str, tail: Tai
         say(&format!("  {name:<20} {value}"));
     }
     say_forecast(forecast);
-    say(&format!("spent          epsilon {spent} so far, in {}", settings.ledger_file.display()));
+    say(&format!("spent          epsilon {spent} so far, in {}", books::name(settings)));
     if let Some(kafka) = &settings.kafka {
         say_kafka(kafka);
     }
@@ -67,7 +104,6 @@ fn say_settings(settings: &Settings, forecast: &Forecast, spent: &str, tail: Tai
     for warning in &settings.warnings {
         say(&format!("warning: {warning}"));
     }
-    say("the configuration is good");
 }
 
 fn say_forecast(forecast: &Forecast) {

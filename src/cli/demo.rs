@@ -20,6 +20,7 @@ use crate::config::{self, Settings};
 use crate::engine::{DEFAULT, Registry};
 use crate::ingest::format::Format;
 use crate::kafka::{self, FeedOptions, Feeder, InProcess, Outgoing};
+use crate::ledger::Journal;
 use crate::pipeline::run::{Role, Service, Stop};
 use crate::pipeline::{Event, Observers};
 use crate::publish::verify::verify;
@@ -76,6 +77,7 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         console.serving.address
     ));
     let played = play_and_run(&settings, &kafka, taps, &console, &stop)?;
+    leave_files(&settings, &kafka, &path, &text)?;
     summary(dir, played, began)?;
     if arguments.stay {
         say(&format!("\nthe console stays at http://{}/ until Ctrl-C", console.serving.address));
@@ -137,6 +139,25 @@ fn play_and_run(
         done.map_err(|error| Failure::new(error.kind(), error))?;
         played
     })
+}
+
+/// The cluster ends with this process. What it held as the feed's ledger goes into the feed's file, and the
+/// configuration without the cluster takes the place of the one with it: every other command works on both.
+fn leave_files(
+    settings: &Settings,
+    kafka: &kafka::Settings,
+    path: &Path,
+    text: &str,
+) -> Result<(), Failure> {
+    let lines = kafka::ledger::read_lines(kafka)?;
+    Journal::take_over(&settings.ledger_file, &settings.secret.ledger_key(), &lines)?;
+    let mut is_kept = true;
+    let kept = text.lines().filter(|line| {
+        is_kept = if line.starts_with('[') { !line.starts_with("[kafka") } else { is_kept };
+        is_kept
+    });
+    let text = kept.collect::<Vec<_>>().join("\n") + "\n";
+    std::fs::write(path, text).map_err(cannot_write(path))
 }
 
 /// The end: what there is now, and three things to try.

@@ -30,9 +30,11 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
     let dir = &arguments.dir;
-    write_feed(dir, &starter(registry, &arguments.engine)?)?;
+    let key = write_feed(dir, &starter(registry, &arguments.engine)?)?;
     say(&format!(
         "made tapveil.toml, tapveil.secret and tapveil.ledger in {}\n\
+         releases of this feed are signed; hand this key to recipients (tapveil verify --key):\n  \
+         {key}\n\
          next: put your stations into {}, edit tapveil.toml, then\n  \
          tapveil check -c {}",
         dir.display(),
@@ -62,8 +64,9 @@ pub(super) fn engine_section(registry: &Registry, name: &str) -> Result<String, 
     Ok(format!("[engine]\nname = \"{name}\"\n{price}\n{}", engine.starter))
 }
 
-/// Writes configuration, secret and ledger, or complains that one is there already and writes nothing.
-pub(super) fn write_feed(dir: &Path, configuration: &str) -> Result<(), Failure> {
+/// Writes configuration, secret and ledger, or complains that one is there already and writes nothing. Gives the public
+/// key that releases will be signed with.
+pub(super) fn write_feed(dir: &Path, configuration: &str) -> Result<String, Failure> {
     let [toml, secret, ledger] =
         ["tapveil.toml", "tapveil.secret", "tapveil.ledger"].map(|name| dir.join(name));
     if let Some(there) = [&toml, &secret, &ledger].into_iter().find(|path| path.exists()) {
@@ -78,7 +81,8 @@ pub(super) fn write_feed(dir: &Path, configuration: &str) -> Result<(), Failure>
     SysRng
         .try_fill_bytes(&mut bytes)
         .map_err(|error| Failure::external(format!("the system gives no randomness: {error}")))?;
-    let key = Secret::from_bytes(&bytes).expect("32 bytes make a secret").ledger_key();
+    let made = Secret::from_bytes(&bytes).expect("32 bytes make a secret");
+    let (key, public_key) = (made.ledger_key(), made.signer().public_key());
     let written = create(&secret, 0o600, &bytes)
         .map_err(|error| failed(&secret, error))
         .and_then(|()| {
@@ -94,7 +98,7 @@ pub(super) fn write_feed(dir: &Path, configuration: &str) -> Result<(), Failure>
             fs::remove_file(path).ok();
         }
     }
-    written
+    written.map(|()| public_key)
 }
 
 fn create(path: &Path, mode: u32, bytes: &[u8]) -> std::io::Result<()> {

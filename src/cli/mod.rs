@@ -14,6 +14,7 @@ mod config;
 mod demo;
 #[cfg(feature = "kafka")]
 mod export;
+mod dry_run;
 mod failure;
 mod generate;
 mod init;
@@ -26,6 +27,7 @@ mod live;
 mod log;
 mod progress;
 mod quickstart;
+mod revise;
 #[cfg(feature = "kafka")]
 mod run;
 #[cfg(feature = "kafka")]
@@ -77,6 +79,8 @@ enum Command {
     Init(init::Arguments),
     /// Turn a file of taps into private releases, one per window
     Sanitize(sanitize::Arguments),
+    /// Release a window again: a numbered revision, paid in full, for late taps or a mistake
+    Revise(revise::Arguments),
     /// Check releases: hashes, manifest, rows
     Verify(verify::Arguments),
     /// Check a configuration and show what it means; all complaints at once
@@ -85,7 +89,7 @@ enum Command {
     Config(config::Arguments),
     /// Try to break the guarantee of the engines; exit 1 if it breaks
     Audit(audit::Arguments),
-    /// Show or check what was spent
+    /// Show or check what was spent; approve a statement; stop and resume releases
     Ledger(ledger::Arguments),
     /// Run the service on Kafka: taps from a topic, releases to a topic
     #[cfg(feature = "kafka")]
@@ -134,6 +138,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, registry: &Registry) -
         Command::Demo(arguments) => demo::run(&arguments, registry),
         Command::Init(arguments) => init::run(&arguments, registry),
         Command::Sanitize(arguments) => sanitize::run(&arguments, registry),
+        Command::Revise(arguments) => revise::run(&arguments, registry),
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Check(arguments) => check::run(&arguments, registry),
         Command::Config(arguments) => config::run(&arguments, registry),

@@ -6,10 +6,12 @@ use std::process::ExitCode;
 use super::failure::say;
 use super::generate::write_city;
 use super::init::engine_section;
+use super::sanitize::Wanted;
 use super::{COMMIT, Failure, VERSION};
 use crate::city::{City, Preset};
 use crate::config;
 use crate::engine::{DEFAULT, Registry};
+use crate::ledger::Edition;
 use crate::metrics::Metrics;
 use crate::publish::verify::verify;
 
@@ -34,8 +36,8 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     say("2. one window of a week, released with differential privacy");
     let taps = dir.join("taps.csv");
     let metrics = Metrics::new(VERSION, COMMIT);
-    let summary =
-        super::sanitize::sanitize(&settings, &taps, &releases, settings.span(), &metrics, false)?;
+    let wanted = Wanted { span: settings.span(), edition: Edition::First, quiet: false };
+    let summary = super::sanitize::sanitize(&settings, &taps, &releases, wanted, &metrics)?;
     super::sanitize::say_summary(&summary, &releases);
     say("3. the release, checked as a recipient would");
     let report = verify(&releases)?;

@@ -8,10 +8,11 @@ use serde_json::{Value, json};
 
 use super::failure::say;
 use super::progress::Progress;
-use super::{COMMIT, ConfigArgument, Failure, JSON_FORMAT, VERSION};
+use super::{COMMIT, ConfigArgument, Failure, JSON_FORMAT, VERSION, dry_run};
 use crate::clock::SystemClock;
 use crate::config::{self, Settings};
 use crate::engine::Registry;
+use crate::ledger::Edition;
 use crate::metrics::{Board, Metrics};
 use crate::model::Span;
 use crate::pipeline::{self, Done, Job, Released, Summary};
@@ -24,8 +25,11 @@ pub(super) struct Arguments {
     #[command(flatten)]
     config: ConfigArgument,
     /// Where the releases go, one directory per window
-    #[arg(long, value_name = "DIR")]
-    out: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "dry_run")]
+    out: Option<PathBuf>,
+    /// Read and judge everything, show what would happen, book and write nothing
+    #[arg(long, conflicts_with = "metrics")]
+    dry_run: bool,
     /// First window: a date (its service day) or a local time. Which windows exist is public
     #[arg(long, value_name = "T")]
     from: Option<String>,
@@ -44,20 +48,33 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     let settings = config::load_with(&arguments.config.config, registry)?;
     settings.require_approval()?;
     let span = span(arguments, &settings)?;
+    let out = arguments.out.clone().unwrap_or_default();
+    if arguments.dry_run {
+        return dry_run::run(&settings, &arguments.taps, &out, span, arguments.json);
+    }
     let metrics = Metrics::new(VERSION, COMMIT);
-    let summary =
-        sanitize(&settings, &arguments.taps, &arguments.out, span, &metrics, arguments.json)?;
+    let wanted = Wanted { span, edition: Edition::First, quiet: arguments.json };
+    let summary = sanitize(&settings, &arguments.taps, &out, wanted, &metrics)?;
     if let Some(path) = &arguments.metrics {
         fs::write(path, metrics.text()).map_err(|error| {
             Failure::external(format!("cannot write {}: {error}", path.display()))
         })?;
     }
     match arguments.json {
-        true => say(&as_json(&summary, &arguments.out).to_string()),
-        false => say_summary(&summary, &arguments.out),
+        true => say(&as_json(&summary, &out).to_string()),
+        false => say_summary(&summary, &out),
     }
     let withheld = summary.windows.iter().any(|window| matches!(window.done, Done::Withheld(_)));
     Ok(ExitCode::from(u8::from(withheld)))
+}
+
+/// What of a file is wanted, and how.
+pub(super) struct Wanted {
+    /// Which windows; `None`: those of the file.
+    pub(super) span: Option<Span>,
+    pub(super) edition: Edition,
+    /// Without a progress bar.
+    pub(super) quiet: bool,
 }
 
 /// Runs the job with a progress bar.
@@ -65,15 +82,15 @@ pub(super) fn sanitize(
     settings: &Settings,
     taps: &Path,
     out: &Path,
-    span: Option<Span>,
+    wanted: Wanted,
     metrics: &Metrics,
-    quiet: bool,
 ) -> Result<Summary, Failure> {
+    let Wanted { span, edition, quiet } = wanted;
     let bytes = fs::metadata(taps).map_or(0, |facts| facts.len());
     let progress = Progress::new(bytes, "bytes", quiet);
     progress.say(&format!("reading {}", taps.display()));
     let board = Board::default();
-    let job = Job { settings, taps, out, span, version: VERSION, commit: COMMIT };
+    let job = Job { settings, taps, out, span, edition, version: VERSION, commit: COMMIT };
     let summary = progress
         .follow(&board, || pipeline::sanitize(&job, &SystemClock, metrics, &board, &progress));
     progress.finish();
@@ -148,7 +165,7 @@ pub(super) fn say_summary(summary: &Summary, out: &Path) {
     say(&format!("spent by this feed so far: epsilon {}", summary.spent));
 }
 
-fn as_json(summary: &Summary, out: &Path) -> Value {
+pub(super) fn as_json(summary: &Summary, out: &Path) -> Value {
     let windows: Vec<Value> = summary
         .windows
         .iter()

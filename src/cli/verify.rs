@@ -1,5 +1,6 @@
 //! `tapveil verify DIR`: are these releases what was published?
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -7,19 +8,25 @@ use serde_json::json;
 
 use super::failure::say;
 use super::{Failure, JSON_FORMAT};
-use crate::publish::verify::{Report, verify};
+use crate::publish::verify::{Report, verify, verify_with_key};
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
     /// A directory of releases, or one release
     dir: PathBuf,
+    /// The public key that must have signed every release; `tapveil init` prints it, and the agency hands it out
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
     /// Print the findings as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let report = verify(&arguments.dir)?;
+    let report = match &arguments.key {
+        Some(key) => verify_with_key(&arguments.dir, key.trim())?,
+        None => verify(&arguments.dir)?,
+    };
     match arguments.json {
         true => say(&as_json(&report).to_string()),
         false => say_report(&report),
@@ -43,6 +50,13 @@ pub(super) fn say_report(report: &Report) {
     for problem in &report.catalog {
         say(&format!("BAD   {}: {}", problem.file, problem.what));
     }
+    let signers: BTreeSet<&str> =
+        report.releases.iter().filter_map(|release| release.signed_by.as_deref()).collect();
+    for key in signers {
+        say(&format!(
+            "signed by {key}: compare it with the key that the agency hands out, or use --key"
+        ));
+    }
     for note in &report.notes {
         say(&format!("note: {note}"));
     }
@@ -58,7 +72,9 @@ fn as_json(report: &Report) -> serde_json::Value {
                 .iter()
                 .map(|problem| json!({ "file": problem.file, "what": problem.what }))
                 .collect();
-            json!({ "name": release.name, "release_id": release.id, "problems": problems })
+            json!({
+                "name": release.name, "release_id": release.id, "signed_by": release.signed_by, "problems": problems,
+            })
         })
         .collect();
     let catalog: Vec<_> = report

@@ -15,14 +15,14 @@ use super::digest::digest;
 use super::feed_check::format;
 use super::file::File;
 use super::keys::{
-    BudgetKeys, EngineKeys, FeedKeys, HorizonKeys, LedgerKeys, RepeatWord, SecretKeys, StationKeys,
-    TopKeys, TripKeys, WindowKeys, sections,
+    BudgetKeys, EngineKeys, FeedKeys, HorizonKeys, LedgerKeys, SecretKeys, StationKeys, TopKeys,
+    TripKeys, WindowKeys, sections,
 };
 use super::live_check::{closing, http, log, release};
 use super::warnings::warnings;
-use super::{Caps, Feed, Settings, kafka_check, migrate};
+use super::{Caps, Feed, LedgerAndSecret, Settings, kafka_check, migrate};
 use crate::engine::{Engine, Legs, Registration, Registry, World};
-use crate::ledger::{Horizon, Repeat};
+use crate::ledger::Horizon;
 use crate::model::{Calendar, MicroEpsilon, Stations};
 use crate::secret::{SECRET_BYTES, Secret};
 
@@ -44,11 +44,13 @@ pub(super) fn settings(
 }
 
 /// Just the ledger and its key.
-pub(super) fn ledger_and_secret(text: &str, base: &Path) -> Result<(PathBuf, Secret), Vec<String>> {
+pub(super) fn ledger_and_secret(text: &str, base: &Path) -> Result<LedgerAndSecret, Vec<String>> {
     let mut file = File::parse(text).map_err(|complaint| vec![complaint])?;
     let secret = secret(&mut file, base);
     match (ledger_file(&mut file, base), secret) {
-        (Some(path), Some(secret)) => Ok((path, secret)),
+        (Some(ledger_file), Some((secret, secret_file))) => {
+            Ok(LedgerAndSecret { ledger_file, secret, secret_file })
+        }
         _ => Err(file.into_complaints()),
     }
 }
@@ -79,6 +81,7 @@ fn read(file: &mut File<'_>, base: &Path, registry: &Registry) -> Option<Setting
     let kafka = kafka_check::kafka(file, base);
     version?;
     let (feed, window, engine) = (feed?, window?, engine?);
+    let (secret, secret_file) = secret?;
     // Only noise needs a bound on what one card can change.
     let is_bounded = engine.price().is_differential() || file.is_written("window.max_length");
     let (from, to) = range?;
@@ -87,11 +90,13 @@ fn read(file: &mut File<'_>, base: &Path, registry: &Registry) -> Option<Setting
         feed: Feed {
             local_zone: Some(feed.time_zone.0).filter(|_| file.is_written("feed.time_zone")),
             id: feed.id.0,
+            max_rejects: feed.max_rejects,
             format: format?,
         },
         calendar: calendar?,
         stations: stations?,
-        secret: secret?,
+        secret,
+        secret_file,
         ledger_file: ledger_file?,
         closing: closing(&window),
         max_ahead: window.max_ahead.0,
@@ -112,7 +117,7 @@ fn read(file: &mut File<'_>, base: &Path, registry: &Registry) -> Option<Setting
     Some(settings)
 }
 
-fn secret(file: &mut File<'_>, base: &Path) -> Option<Secret> {
+fn secret(file: &mut File<'_>, base: &Path) -> Option<(Secret, PathBuf)> {
     const KEY: &str = "secret.file";
     const REMEDY: &str = "make one with `tapveil init DIR`";
     if !file.is_written(KEY) {
@@ -136,7 +141,7 @@ fn secret(file: &mut File<'_>, base: &Path) -> Option<Secret> {
         Ok(_) if bytes.len() < SECRET_BYTES => {
             format!("{shown} has {} bytes, but a secret has {SECRET_BYTES}; {REMEDY}", bytes.len())
         }
-        Ok(_) => return Secret::from_bytes(&bytes),
+        Ok(_) => return Secret::from_bytes(&bytes).map(|secret| (secret, path.clone())),
     };
     file.complain(KEY, what);
     None
@@ -144,7 +149,8 @@ fn secret(file: &mut File<'_>, base: &Path) -> Option<Secret> {
 
 fn ledger_file(file: &mut File<'_>, base: &Path) -> Option<PathBuf> {
     let path = base.join(file.section::<LedgerKeys>("ledger")?.file);
-    if !path.is_file() {
+    // With Kafka the ledger is a topic.
+    if !file.is_written("kafka.brokers") && !path.is_file() {
         let what = format!(
             "{} does not exist; a new one would forget what was spent. For a new feed make one with `tapveil init \
              DIR`, otherwise bring the old one back",
@@ -224,7 +230,7 @@ fn range(file: &mut File<'_>, calendar: &Calendar, window: &WindowKeys) -> Optio
     Some((from, to))
 }
 
-/// How legs are made, and how long one takes at most. `has_kinds`: whether records say entry and exit, if that is known.
+/// How legs are made, and how long one takes at most. `has_kinds`: whether records say entry and exit, if known.
 fn legs(file: &mut File<'_>, has_kinds: Option<bool>) -> Option<(Legs, Option<NonZeroU32>)> {
     let TripKeys { from, longest } = file.section::<TripKeys>("trips")?;
     let usual = if file.is_written("feed.kind.field") { Legs::Kinds } else { Legs::Next };
@@ -302,11 +308,7 @@ fn caps(file: &mut File<'_>) -> Option<Caps> {
             return None;
         }
     };
-    let repeat = match budget.repeat {
-        RepeatWord::Refuse => Repeat::Refuse,
-        RepeatWord::Pay => Repeat::Pay,
-    };
-    Some(Caps { lifetime: budget.lifetime.map(|cap| cap.0), horizon, repeat })
+    Some(Caps { lifetime: budget.lifetime.map(|cap| cap.0), horizon })
 }
 
 /// A cap below the price of one release would refuse every one.

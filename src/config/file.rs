@@ -114,6 +114,9 @@ impl<'a> File<'a> {
     }
 }
 
+/// A key of earlier programs whose meaning no key has any more.
+const GONE: &str = "budget.repeat";
+
 fn collect_unknown(
     table: &Map<String, Value>,
     path: &str,
@@ -138,6 +141,11 @@ fn collect_unknown(
                 let hint = hint.map(|near| format!("; did you mean [{near}]?"));
                 let what = format!("unknown section [{key}]{}", hint.unwrap_or_default());
                 unknown.push(Complaint { key, what });
+            }
+            _ if key == GONE => {
+                let what = "is gone: a window is released once, and `tapveil revise` makes a numbered revision at full \
+                            price; leave the line out";
+                unknown.push(Complaint { key, what: what.to_owned() });
             }
             _ => {
                 let hint = nearest(&key, all_keys(sections));

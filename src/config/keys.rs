@@ -1,7 +1,8 @@
 //! Every key outside the engines' own sections: type, default, unit and reason, each declared once.
 
 use super::leaf::{
-    Address, Brokers, FeedId, FormatName, KafkaName, Keep, Seconds, TimeOfDay, Version, Zone,
+    Address, Brokers, FeedId, FormatName, KafkaName, Keep, Percent, Seconds, TimeOfDay, Version,
+    Zone,
 };
 use crate::declare::{Epsilon, Names, Positive, Section};
 use crate::engine::{self, Legs, Registry};
@@ -18,16 +19,6 @@ crate::words! {
         Arrival = "arrival",
         /// By the progress of the whole feed.
         Watermark = "watermark",
-    }
-}
-
-crate::words! {
-    /// What a second release of a window does.
-    pub(super) enum RepeatWord {
-        /// Nothing.
-        Refuse = "refuse",
-        /// It is paid for.
-        Pay = "pay",
     }
 }
 
@@ -91,6 +82,8 @@ crate::keys! {
         time_zone: Zone = default("UTC");
         /// which records count, by the values of any field: the others are counted as filtered. All fields must match
         keep: Keep = optional({ "deal_type": ["地铁入站", "地铁出站"] });
+        /// records that may be unusable: above it a file is refused before anything is booked, and the service warns
+        max_rejects: Percent = default("10%");
     }
 }
 
@@ -171,8 +164,9 @@ crate::keys! {
 crate::keys! {
     /// How trips are made of taps.
     pub(super) struct TripKeys {
-        /// how legs are made of one card's taps: kinds (each entry to the card's next tap, if that is an exit; the default
-        /// where feed.kind is set) | pairs (1st to 2nd, 3rd to 4th, …) | next (each tap to the next; the default elsewhere)
+        /// how legs are made of one card's taps: kinds (each entry to the card's next tap, if that is an exit; the
+        /// default where feed.kind is set) | pairs (1st to 2nd, 3rd to 4th, …) | next (each tap to the next; the default
+        /// elsewhere)
         from: Legs = optional("next");
         /// a leg that takes longer is no leg: a passenger who left and came back is no trip
         longest: Seconds<1, MONTH> = default("3h");
@@ -184,8 +178,6 @@ crate::keys! {
     pub(super) struct BudgetKeys {
         /// cap over everything this feed ever releases
         lifetime: Epsilon = optional("100.0");
-        /// refuse | pay: a second, paid release of a window that has one
-        repeat: RepeatWord = default("refuse");
     }
 }
 
@@ -246,6 +238,12 @@ crate::keys! {
         licence: String = default("");
         /// who answers questions
         contact: String = default("");
+        /// what releases are for; in the statement
+        purpose: String = default("");
+        /// who gets them; in the statement
+        recipients: String = default("");
+        /// how long raw taps are kept, and by whom; in the statement
+        retention: String = default("");
         /// the privacy officer's signature: the digest that `tapveil check --statement` shows. Set, anything else is
         /// refused
         approved: String = optional("<digest>");

@@ -249,3 +249,50 @@ impl Leaf for Address {
         String::schema()
     }
 }
+
+/// A part of a hundred, with two digits after the point at most.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Percent {
+    hundredths: u64,
+}
+
+impl Percent {
+    /// Whether so many of so many are not more than this.
+    pub fn allows(self, part: u64, all: u64) -> bool {
+        u128::from(part) * 10_000 <= u128::from(all) * u128::from(self.hundredths)
+    }
+}
+
+impl std::fmt::Display for Percent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.hundredths / 100, self.hundredths % 100) {
+            (whole, 0) => write!(f, "{whole}%"),
+            (whole, part) => write!(f, "{whole}.{part:02}%"),
+        }
+    }
+}
+
+impl Leaf for Percent {
+    fn read(value: &Value) -> Result<Self, String> {
+        let text = String::read(value)?;
+        let hundredths = || {
+            let (whole, part) = {
+                let number = text.trim().strip_suffix('%')?.trim();
+                number.split_once('.').unwrap_or((number, "0"))
+            };
+            let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+            if part.len() > 2 || part.is_empty() || !digits(whole) || !digits(part) {
+                return None;
+            }
+            let whole: u64 = whole.parse().ok()?;
+            let hundredths = whole.checked_mul(100)? + format!("{part:0<2}").parse::<u64>().ok()?;
+            (hundredths <= 10_000).then_some(hundredths)
+        };
+        let wrong = || format!("{text:?} is not a part like \"10%\", from 0% to 100%");
+        hundredths().map(|hundredths| Self { hundredths }).ok_or_else(wrong)
+    }
+
+    fn schema() -> Value {
+        json!({ "type": "string", "pattern": "^[0-9]+(\\.[0-9]{1,2})?%$" })
+    }
+}

@@ -17,6 +17,12 @@ pub struct ReleaseSettings {
     pub licence: String,
     /// Who answers questions; may be empty.
     pub contact: String,
+    /// What releases are for; may be empty.
+    pub purpose: String,
+    /// Who gets them; may be empty.
+    pub recipients: String,
+    /// How long raw taps are kept; may be empty.
+    pub retention: String,
     /// Digest of the statement that the privacy officer has signed.
     pub approved: Option<String>,
     /// Where `run` puts releases as files, beside the topic.
@@ -63,6 +69,9 @@ pub(super) fn release(file: &mut File<'_>, base: &Path) -> Option<ReleaseSetting
         title: keys.title,
         licence: keys.licence,
         contact: keys.contact,
+        purpose: keys.purpose,
+        recipients: keys.recipients,
+        retention: keys.retention,
         approved: keys.approved,
         dir: keys.dir.map(|dir| base.join(dir)),
         not_before_secs: keys.not_before.map(|time| time.0),

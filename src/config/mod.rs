@@ -16,11 +16,13 @@ mod keys;
 mod leaf;
 mod live_check;
 mod migrate;
+mod odds;
 mod statement;
 mod warnings;
 
 pub use document::{default_text, key_table, schema};
 pub use keys::{LogFormat, LogLevel};
+pub use leaf::Percent;
 #[cfg(feature = "kafka")]
 pub(crate) use leaf::duration_secs;
 pub use live_check::{Http, Log, ReleaseSettings, SecretText};
@@ -39,7 +41,7 @@ use crate::engine::{Engine, Registry};
 use crate::ingest;
 use crate::ingest::format::Format;
 use crate::kafka;
-use crate::ledger::{self, Horizon, Repeat};
+use crate::ledger::{self, Horizon};
 use crate::model::{Calendar, Digest, ErrorKind, MicroEpsilon, Span, Stations, WindowId};
 use crate::seal::Closing;
 use crate::secret::Secret;
@@ -55,7 +57,9 @@ pub struct Settings {
     /// The public stations.
     pub stations: Arc<Stations>,
     pub secret: Secret,
-    /// Where the ledger is.
+    /// Where the secret is.
+    pub secret_file: PathBuf,
+    /// Where the ledger is, unless the feed has a topic for it.
     pub ledger_file: PathBuf,
     /// How windows close.
     pub closing: Closing,
@@ -92,6 +96,8 @@ pub struct Feed {
     pub format: Arc<dyn Format>,
     /// The zone of local times; `None`: they are rejects.
     pub local_zone: Option<TimeZone>,
+    /// Unusable records above this part stop a file before anything is booked.
+    pub max_rejects: Percent,
 }
 
 /// What may be spent.
@@ -101,8 +107,6 @@ pub struct Caps {
     pub lifetime: Option<MicroEpsilon>,
     /// Over windows in a row.
     pub horizon: Option<Horizon>,
-    /// Whether a window may be released, and paid, again.
-    pub repeat: Repeat,
 }
 
 impl Settings {
@@ -129,9 +133,9 @@ impl Settings {
 
     /// For the ledger.
     pub fn budget(&self) -> ledger::Settings {
-        let Caps { lifetime, horizon, repeat } = self.caps;
+        let Caps { lifetime, horizon } = self.caps;
         let (feed, calendar) = (self.feed.id.clone(), self.calendar.clone());
-        ledger::Settings { feed, calendar, lifetime, horizon, repeat }
+        ledger::Settings { feed, calendar, lifetime, horizon }
     }
 
     /// Which windows exist, if the file says both ends.
@@ -221,9 +225,26 @@ pub fn load_with(path: &Path, registry: &Registry) -> Result<Settings, Error> {
         .map_err(|complaints| Error::Complaints { path: name, complaints })
 }
 
+/// What a command needs that only reads a ledger file.
+#[derive(Debug)]
+pub struct LedgerAndSecret {
+    pub ledger_file: PathBuf,
+    pub secret: Secret,
+    pub secret_file: PathBuf,
+}
+
+/// Whether the configuration has a section about Kafka, without looking at anything else.
+pub fn names_kafka(path: &Path) -> Result<bool, Error> {
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|error| Error::Read { path: name, error })?;
+    // A text that is no TOML is the next reader's to complain about.
+    let table = text.parse::<toml::Table>().unwrap_or_default();
+    Ok(table.get("kafka").is_some_and(|kafka| kafka.get("brokers").is_some()))
+}
+
 /// Where the configuration keeps its secret and its ledger, without looking at anything else. For commands
 /// that only read the ledger.
-pub fn ledger_and_secret(path: &Path) -> Result<(PathBuf, Secret), Error> {
+pub fn ledger_and_secret(path: &Path) -> Result<LedgerAndSecret, Error> {
     let name = path.display().to_string();
     let text =
         std::fs::read_to_string(path).map_err(|error| Error::Read { path: name.clone(), error })?;

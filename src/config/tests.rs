@@ -11,6 +11,7 @@ mod engines;
 mod feed;
 mod generated;
 mod positions;
+mod statement;
 mod suppression;
 
 const STATIONS: &str = "id,name,lat,lon,line\na,A,1,2,red\nb,B,1,3,red\nc,C,2,2,blue\nd,D,2,3,\n";
@@ -313,6 +314,7 @@ fn what_is_not_toml_or_not_there_is_told_in_one_line() {
 fn ledger_and_secret_load_without_the_rest() {
     let feed = Feed::new();
     feed.put("tapveil.toml", "[secret]\nfile = \"s\"\n[ledger]\nfile = \"l\"\n");
-    let (path, _) = ledger_and_secret(&feed.0.path().join("tapveil.toml")).unwrap();
-    assert_eq!(path, feed.0.path().join("l"));
+    let found = ledger_and_secret(&feed.0.path().join("tapveil.toml")).unwrap();
+    assert_eq!(found.ledger_file, feed.0.path().join("l"));
+    assert_eq!(found.secret_file, feed.0.path().join("s"));
 }

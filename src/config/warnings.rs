@@ -65,7 +65,8 @@ pub(super) fn warnings(file: &File<'_>, registry: &Registry, settings: &Settings
     if epsilon > MicroEpsilon::new(10_000_000) {
         warnings.push(Warning::LargeEpsilon(epsilon.to_string()));
     }
-    let said = engine.forecast(settings.calendar.slots_nominal()).warnings;
+    let said =
+        engine.forecast(settings.calendar.slots_nominal(), crate::engine::USUAL_CARDS).warnings;
     warnings.extend(said.into_iter().map(Warning::Engine));
     let chosen = engine.describe().name;
     let others = registry.names().into_iter().filter(|name| *name != chosen);

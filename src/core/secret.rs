@@ -8,6 +8,7 @@
 use std::fmt;
 use std::io::{self, Write};
 
+use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::model::{Digest, Mac, WindowId};
@@ -58,17 +59,40 @@ impl Secret {
 
     /// The key of the ledger's chain.
     pub fn ledger_key(&self) -> LedgerKey {
-        LedgerKey(*self.derive("tapveil 2026 ledger chain").finalize().as_bytes())
+        let bytes = *self.derive("tapveil 2026 ledger chain").finalize().as_bytes();
+        LedgerKey { bytes, feed: self.feed_key() }
     }
 
-    /// The key of a release's noise: the same window, batch and configuration give the same noise, and
+    /// What names this feed among all others. Public: it tells nothing about the secret.
+    pub fn feed_key(&self) -> FeedKey {
+        let bytes = *self.derive("tapveil 2026 name of a feed").finalize().as_bytes();
+        FeedKey(bytes[..16].iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// The key of a release's noise: the same window, batch, configuration and revision give the same noise, and
     /// nothing else ever does.
-    pub fn noise_key(&self, window: WindowId, batch: &Mac, configuration: &Digest) -> NoiseKey {
+    pub fn noise_key(
+        &self,
+        window: WindowId,
+        batch: &Mac,
+        configuration: &Digest,
+        revision: u32,
+    ) -> NoiseKey {
         let mut hasher = self.derive("tapveil 2026 noise of a release");
         hasher.update(&window.number().to_le_bytes());
         hasher.update(batch.bytes());
         hasher.update(configuration.bytes());
+        // Everything before has a fixed length, so a revision cannot pass for a first release.
+        if revision > 0 {
+            hasher.update(&revision.to_le_bytes());
+        }
         NoiseKey(*hasher.finalize().as_bytes())
+    }
+
+    /// The key that signs releases.
+    pub fn signer(&self) -> Signer {
+        let bytes = *self.derive("tapveil 2026 signature of releases").finalize().as_bytes();
+        Signer(SigningKey::from_bytes(&bytes))
     }
 
     /// A keyed hasher for one use; the context keeps uses apart.
@@ -101,14 +125,79 @@ impl CardHasher {
     }
 }
 
-/// The key of the ledger's MAC chain.
+/// Signs the manifests of one feed (Ed25519). Its public half can be handed to everybody.
+#[derive(Clone)]
+pub struct Signer(SigningKey);
+
+impl Signer {
+    /// The public key, 64 hexadecimal digits.
+    pub fn public_key(&self) -> String {
+        hex::encode(self.0.verifying_key().to_bytes())
+    }
+
+    /// The signature of a manifest's digest, 128 hexadecimal digits.
+    pub fn sign(&self, manifest: &Digest) -> String {
+        hex::encode(self.0.sign(&signed_text(manifest)).to_bytes())
+    }
+}
+
+impl fmt::Debug for Signer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Signer(***)")
+    }
+}
+
+/// What is signed: nothing else that anybody signs with such a key looks like it.
+fn signed_text(manifest: &Digest) -> Vec<u8> {
+    format!("tapveil release manifest {manifest}").into_bytes()
+}
+
+/// Whether a public key has signed a manifest's digest. Strict: one signature has one spelling.
+pub fn is_signed(public_key: &str, manifest: &Digest, signature: &str) -> bool {
+    let is_lower = |text: &str| !text.bytes().any(|byte| byte.is_ascii_uppercase());
+    let check = || {
+        let key: [u8; 32] = hex::decode(public_key).ok()?.try_into().ok()?;
+        let signature_bytes: [u8; 64] = hex::decode(signature).ok()?.try_into().ok()?;
+        let key = VerifyingKey::from_bytes(&key).ok()?;
+        key.verify_strict(&signed_text(manifest), &Signature::from_bytes(&signature_bytes)).ok()
+    };
+    is_lower(public_key) && is_lower(signature) && check().is_some()
+}
+
+/// What names a feed: 32 hexadecimal digits that follow from its secret.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FeedKey(String);
+
+impl FeedKey {
+    /// The name of no feed, for audits and tests.
+    pub(crate) fn of_nobody() -> Self {
+        Self("0".repeat(32))
+    }
+}
+
+impl fmt::Display for FeedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The key of the ledger's MAC chain, with the name of the feed that it serves.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
-pub struct LedgerKey([u8; 32]);
+pub struct LedgerKey {
+    bytes: [u8; 32],
+    #[zeroize(skip)]
+    feed: FeedKey,
+}
 
 impl LedgerKey {
+    /// The feed's name.
+    pub fn feed_key(&self) -> &FeedKey {
+        &self.feed
+    }
+
     /// The MAC of a record that follows another.
     pub(crate) fn chain(&self, previous: &Mac, record: &[u8]) -> Mac {
-        let mut hasher = blake3::Hasher::new_keyed(&self.0);
+        let mut hasher = blake3::Hasher::new_keyed(&self.bytes);
         hasher.update(previous.bytes());
         hasher.update(record);
         Mac::from_bytes(*hasher.finalize().as_bytes())
@@ -165,10 +254,27 @@ mod tests {
         assert_eq!(secret.card_key(one).hash(b"c"), secret.card_key(one).hash(b"c"));
         let (mac, other) = (Mac::from_bytes([1; 32]), Mac::from_bytes([2; 32]));
         let (config, changed) = (Digest::of(b"a"), Digest::of(b"b"));
-        let key = secret.noise_key(one, &mac, &config).bytes();
-        assert_ne!(key, secret.noise_key(two, &mac, &config).bytes());
-        assert_ne!(key, secret.noise_key(one, &other, &config).bytes());
-        assert_ne!(key, secret.noise_key(one, &mac, &changed).bytes());
+        let key = secret.noise_key(one, &mac, &config, 0).bytes();
+        assert_ne!(key, secret.noise_key(two, &mac, &config, 0).bytes());
+        assert_ne!(key, secret.noise_key(one, &other, &config, 0).bytes());
+        assert_ne!(key, secret.noise_key(one, &mac, &changed, 0).bytes());
+        let revisions = [1, 2].map(|n| secret.noise_key(one, &mac, &config, n).bytes());
+        assert!(revisions[0] != key && revisions[1] != key && revisions[0] != revisions[1]);
+        assert_ne!(secret.feed_key(), Secret::from_bytes(&[8; 32]).unwrap().feed_key());
+    }
+
+    #[test]
+    fn a_signature_fits_one_key_one_manifest_and_one_spelling() {
+        let signer = Secret::from_bytes(&[7; 32]).unwrap().signer();
+        let (key, digest) = (signer.public_key(), Digest::of(b"manifest"));
+        let signature = signer.sign(&digest);
+        assert!(is_signed(&key, &digest, &signature));
+        assert!(!is_signed(&key, &Digest::of(b"another"), &signature));
+        let stranger = Secret::from_bytes(&[8; 32]).unwrap().signer();
+        assert!(!is_signed(&stranger.public_key(), &digest, &signature));
+        assert!(!is_signed(&key, &digest, &signature.to_uppercase()));
+        assert!(!is_signed(&key, &digest, &signature[2..]) && !is_signed("", &digest, ""));
+        assert_eq!(format!("{signer:?}"), "Signer(***)");
     }
 
     #[test]

@@ -83,6 +83,22 @@ impl Decoder {
     }
 }
 
+impl Decoder {
+    /// The station or the time that made a record a reject, cut short and without control characters. Never the card.
+    pub(super) fn what_is_wrong(&self, record: &[u8], reason: Reject) -> Option<String> {
+        const SHOWN: usize = 60;
+        let picked = self.format.pick(record).ok()?;
+        let text = match reason {
+            Reject::UnknownStation => picked.station,
+            Reject::BadTime | Reject::NoZone | Reject::TimeSkipped | Reject::TimeRepeated => {
+                picked.time
+            }
+            _ => return None,
+        };
+        Some(text.chars().filter(|letter| !letter.is_control()).take(SHOWN).collect())
+    }
+}
+
 /// Windows met so far, each with its card hasher.
 struct WindowCache {
     calendar: Calendar,

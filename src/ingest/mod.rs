@@ -9,11 +9,13 @@
 
 mod decode;
 mod file;
+mod survey;
 pub mod format;
 mod time;
 
 pub use decode::{Decoded, Decoder, Settings};
 pub use file::{Harvest, read_file};
+pub use survey::{Example, Survey, survey};
 
 use self::format::MissingColumns;
 use crate::model::ErrorKind;

@@ -44,6 +44,32 @@ impl Journal {
         File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
     }
 
+    /// Writes the records of a ledger that was kept elsewhere in the place of one that has only its opening record.
+    pub fn take_over(path: &Path, key: &LedgerKey, lines: &[Vec<u8>]) -> Result<(), Error> {
+        let there = Self::open(path, key)?;
+        if there.book.n_records() > 1 {
+            let what = "it has records of its own, which would be lost".to_owned();
+            return Err(faulty(path, ChainFault::Broken { sequence: 1, what }));
+        }
+        read_book(key, lines).map_err(|fault| faulty(path, fault))?;
+        let partial = path.with_extension("ledger.partial");
+        let written = || {
+            let mut file = OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .mode(0o600)
+                .open(&partial)?;
+            for line in lines {
+                file.write_all(line)?;
+                file.write_all(b"\n")?;
+            }
+            file.sync_all()?;
+            std::fs::rename(&partial, path)
+        };
+        written().map_err(|error| failed(path, error))
+    }
+
     /// Reads a ledger without touching it.
     pub fn inspect(path: &Path, key: &LedgerKey) -> Result<(Book, Tail), Error> {
         let mut file = open(path, OpenOptions::new().read(true))?;

@@ -63,6 +63,8 @@ pub enum Event {
     Active,
     /// Another release worker does.
     StandingBy,
+    /// Nothing leaves until somebody says so; windows wait.
+    Held(Refusal),
     /// Another worker took over; this one joins again.
     JoiningAgain(String),
     /// Windows on their way to a release.
@@ -109,6 +111,8 @@ pub enum Event {
     VerifyFailed,
     /// Old segments take up room.
     SegmentsKept(String),
+    /// How far the ledger is could not be kept beside the secret; the group's positions have it.
+    HeadNotKept(String),
     /// Every window of the range has gone its way.
     RangeDone,
 }
@@ -142,6 +146,7 @@ impl Event {
             Self::Watermark(_) => "watermark",
             Self::Active => "active",
             Self::StandingBy => "standing_by",
+            Self::Held(_) => "held",
             Self::JoiningAgain(_) => "joining_again",
             Self::Holding { .. } => "holding",
             Self::Ledger { .. } => "ledger",
@@ -151,6 +156,7 @@ impl Event {
             Self::Withheld { .. } => "withheld",
             Self::VerifyFailed => "verify_failed",
             Self::SegmentsKept(_) => "segments_kept",
+            Self::HeadNotKept(_) => "head_not_kept",
             Self::RangeDone => "range_done",
         }
     }
@@ -177,9 +183,11 @@ impl Event {
             | Self::Topic(_)
             | Self::MostTapsLate
             | Self::JoiningAgain(_)
+            | Self::Held(_)
             | Self::Withheld { .. }
             | Self::VerifyFailed
-            | Self::SegmentsKept(_) => Weight::Warning,
+            | Self::SegmentsKept(_)
+            | Self::HeadNotKept(_) => Weight::Warning,
         }
     }
 
@@ -205,10 +213,14 @@ impl fmt::Display for Event {
             ),
             Self::Active => f.write_str("active: releasing windows as they complete"),
             Self::StandingBy => f.write_str("standing by: another release worker is active"),
+            Self::Held(refusal) => write!(f, "held: windows wait; {refusal}"),
             Self::JoiningAgain(why) => write!(f, "joining again: {why}"),
             Self::Released { window, n_rows, .. } => write!(f, "released {window}: {n_rows} rows"),
             Self::Withheld { window, refusal } => write!(f, "withheld {window}: {refusal}"),
             Self::VerifyFailed => f.write_str("a release did not pass its own check and was not published"),
+            Self::HeadNotKept(why) => {
+                write!(f, "{why}; the committed positions remember it, and nothing else does")
+            }
             Self::SegmentsKept(why) => write!(f, "could not delete old segments: {why}"),
             Self::RangeDone => f.write_str("every window of the range is released or withheld: done"),
             silent => f.write_str(silent.name()),
@@ -283,7 +295,9 @@ impl Observers<'_> {
             | Event::Active
             | Event::StandingBy
             | Event::JoiningAgain(_)
+            | Event::Held(_)
             | Event::SegmentsKept(_)
+            | Event::HeadNotKept(_)
             | Event::RangeDone => {}
         }
         if event.weight() != Weight::Silent {

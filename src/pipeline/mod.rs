@@ -9,15 +9,19 @@
 #[cfg(feature = "kafka")]
 pub mod run;
 mod event;
+mod dry_run;
+mod head;
 mod release;
 mod sanitize;
+pub mod books;
 
-pub use sanitize::{Done, Job, Released, Summary, Watch, sanitize};
+pub use dry_run::{DryRun, Planned, dry_run};
+pub use sanitize::{Done, Job, Released, Summary, Watch, sanitize, window_named};
 
 pub use event::{Event, Observers, Weight};
 
-use crate::config::Settings;
-use crate::ledger::Repeat;
+use crate::config::{Settings, Statement};
+use crate::ledger::Edition;
 use crate::model::{Digest, ErrorKind, Window};
 use crate::seal::SegmentCodec;
 use crate::{engine, ingest, kafka, ledger, protocol, publish};
@@ -26,6 +30,7 @@ use crate::{engine, ingest, kafka, ledger, protocol, publish};
 fn release_plan(
     settings: &Settings,
     publish: publish::Settings,
+    edition: Edition,
 ) -> protocol::ReleasePlan<publish::Renderer> {
     let span = settings.span().map(|span| settings.calendar.windows_within(&span));
     let from = || settings.from.and_then(|from| settings.calendar.first_window_from(from));
@@ -33,6 +38,8 @@ fn release_plan(
         engine: settings.engine.clone(),
         secret: settings.secret.clone(),
         configuration: settings.digest,
+        statement: Statement::of(settings).digest,
+        edition,
         max_length: settings.max_length,
         calendar: settings.calendar.clone(),
         budget: settings.budget(),
@@ -84,11 +91,11 @@ fn publish_settings(
             lifetime_cap: caps.lifetime,
             horizon_windows: caps.horizon.map(|horizon| horizon.windows),
             horizon_cap: caps.horizon.map(|horizon| horizon.cap),
-            rule: Some(match caps.repeat {
-                Repeat::Refuse => "a window is released once".to_owned(),
-                Repeat::Pay => "a further release of a window is paid in full".to_owned(),
-            }),
+            rule: Some(
+                "a window is released once; a revision is numbered and paid in full".to_owned(),
+            ),
         },
+        signer: settings.secret.signer(),
         version,
         commit,
     }
@@ -132,6 +139,85 @@ pub enum Error {
         /// What was rejected, in words.
         why: String,
     },
+    /// Too much of the file cannot be used.
+    #[error(
+        "{path}: {unusable} of {all} records cannot be used ({reasons}), more than feed.max_rejects = {limit} allows. \
+         Nothing was booked. Look with `tapveil sanitize --dry-run`; then mend the file, the stations or the feed's \
+         keys"
+    )]
+    TooManyRejects {
+        path: String,
+        /// Records that cannot be used.
+        unusable: u64,
+        /// All records.
+        all: u64,
+        /// What was rejected, in words.
+        reasons: String,
+        /// The limit.
+        limit: String,
+    },
+    /// Two ledgers.
+    #[error(
+        "this feed would have two ledgers: with [kafka] it is the topic {topic}, but {file} holds {n_releases} releases \
+         already, which the topic does not know. Leave [kafka] out for as long as the file is the feed's ledger, or give \
+         the live feed a secret and a ledger of its own (`tapveil init`) if other people travel on it"
+    )]
+    TwoLedgers { file: String, topic: String, n_releases: usize },
+    /// The ledger is an older copy.
+    #[error(
+        "the ledger {ledger} holds {found} records, but {witness} says that it had {expected}, ending otherwise: it is an \
+         older copy, or another one, and payments are missing. Nothing is released. Bring the newest copy back; \
+         deploy/RUNBOOK.md says how"
+    )]
+    LedgerOlder {
+        ledger: String,
+        /// Records there.
+        found: u64,
+        /// Records there were.
+        expected: u64,
+        /// Who remembers.
+        witness: String,
+    },
+    /// A release that nobody paid for.
+    #[error(
+        "release {release} is in place, but the ledger {ledger} does not have record {record}, which paid for it: the \
+         ledger is an older copy, or another one. Nothing is released. Bring the newest copy back; deploy/RUNBOOK.md \
+         says how"
+    )]
+    Unbooked {
+        ledger: String,
+        release: String,
+        /// The number of the record.
+        record: u64,
+    },
+    /// The kept head cannot be used.
+    #[error("cannot {action} {path}, which remembers how far the ledger is: {error}")]
+    Head {
+        action: &'static str,
+        path: String,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// The kept head is not what was written.
+    #[error(
+        "{path} does not say how far the ledger is: it was changed. Bring it back; if the ledger is surely the newest \
+         copy, remove the file"
+    )]
+    HeadGarbled { path: String },
+    /// Nothing to declare to.
+    #[error(
+        "the ledger {name} has no record yet; the first release or the first start of the service opens it"
+    )]
+    NoLedgerYet { name: String },
+    /// Another process takes the ledger over, again and again.
+    #[error("another tapveil took over the ledger {name} again and again; try again when it rests")]
+    LedgerContended { name: String },
+    /// The window that is to be revised.
+    #[error(
+        "--window {name:?} is no window of this configuration; use the name of a release's directory, like \
+         20151109T0400_20151110T0400"
+    )]
+    NoSuchWindow { name: String },
     /// The protocol stops.
     #[error("{topic}: {error}")]
     Protocol {
@@ -152,7 +238,16 @@ impl Error {
             Self::Ledger(error) => error.kind(),
             Self::Engine(error) => error.kind(),
             Self::Publish(error) => error.kind(),
-            Self::NoWindow { .. } | Self::NoTaps { .. } => ErrorKind::Config,
+            Self::NoWindow { .. }
+            | Self::NoTaps { .. }
+            | Self::TwoLedgers { .. }
+            | Self::NoLedgerYet { .. }
+            | Self::NoSuchWindow { .. } => ErrorKind::Config,
+            Self::TooManyRejects { .. } => ErrorKind::Input,
+            Self::LedgerContended { .. } | Self::Head { .. } => ErrorKind::External,
+            Self::LedgerOlder { .. } | Self::Unbooked { .. } | Self::HeadGarbled { .. } => {
+                ErrorKind::Broken
+            }
             Self::Protocol { error, .. } => error.kind(),
             Self::Kafka(error) => error.kind(),
         }

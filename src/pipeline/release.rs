@@ -4,12 +4,14 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
+use super::head::{self, KeptHead};
 use super::{Error, Observers, event};
 use crate::clock::Clock;
-use crate::ledger::{self, Ledger};
+use crate::ledger::{self, Ledger, read_book};
 use crate::model::MicroEpsilon;
 use crate::protocol::{Committed, ReleaseEffect, ReleaseEvent, ReleaseNote, Releaser, Why};
 use crate::publish::{Renderer, Sink};
+use crate::secret::LedgerKey;
 
 /// What happens to the release worker.
 pub(super) type Event = ReleaseEvent<Renderer>;
@@ -55,6 +57,12 @@ pub(super) struct Seams<'a> {
     pub(super) ledger_name: String,
     /// The name of where windows come from, for messages.
     pub(super) source_name: String,
+    /// Reads the ledger's records.
+    pub(super) ledger_key: LedgerKey,
+    /// What remembers how far the ledger is.
+    pub(super) head: KeptHead,
+    /// Whether somebody else remembers it, too: the group's positions carry it.
+    pub(super) is_head_spare: bool,
 }
 
 /// The release worker and its seams.
@@ -63,11 +71,13 @@ pub(super) struct Driver<'a> {
     seams: Seams<'a>,
     /// When the window at hand began to be frozen.
     frozen_at: Option<Instant>,
+    /// Records of the ledger when its head was last kept.
+    n_kept: u64,
 }
 
 impl<'a> Driver<'a> {
     pub(super) fn new(worker: Releaser<Renderer>, seams: Seams<'a>) -> Self {
-        Self { worker, seams, frozen_at: None }
+        Self { worker, seams, frozen_at: None, n_kept: 0 }
     }
 
     /// Works until nothing more comes, the protocol leaves, or `is_stopped` says so. `turn` is called now and then.
@@ -106,12 +116,42 @@ impl<'a> Driver<'a> {
 
     fn step(&mut self, event: Event) -> Result<Vec<ReleaseEffect<Renderer>>, Error> {
         let stepped = self.worker.step(event);
-        stepped.map_err(|error| {
+        let effects = stepped.map_err(|error| {
             if error.is_failed_check() {
                 self.seams.observers.tell(&event::Event::VerifyFailed);
             }
             Error::of_protocol(error, &self.seams.ledger_name, &self.seams.source_name)
-        })
+        })?;
+        self.keep_head()?;
+        Ok(effects)
+    }
+
+    /// Remembers how far the ledger is, whenever it has grown.
+    fn keep_head(&mut self) -> Result<(), Error> {
+        let Some(book) = self.worker.book().filter(|book| book.n_records() > self.n_kept) else {
+            return Ok(());
+        };
+        self.n_kept = book.n_records();
+        match self.seams.head.keep(book) {
+            Err(error) if self.seams.is_head_spare => {
+                self.seams.observers.tell(&event::Event::HeadNotKept(error.to_string()));
+                Ok(())
+            }
+            kept => kept,
+        }
+    }
+
+    /// Reads the ledger, and refuses one that others remember to have been longer.
+    fn read_ledger(&mut self) -> Result<Vec<Vec<u8>>, Error> {
+        let seams = &mut self.seams;
+        let lines = seams.ledger.read()?;
+        let book = read_book(&seams.ledger_key, &lines)
+            .map_err(|fault| ledger::Error::of_fault(&seams.ledger_name, fault))?;
+        seams.head.check(&book, &seams.ledger_name)?;
+        for sink in seams.sinks.iter_mut() {
+            head::check_standing(&book, &seams.ledger_name, &sink.standing()?)?;
+        }
+        Ok(lines)
     }
 
     fn execute_all(
@@ -137,7 +177,7 @@ impl<'a> Driver<'a> {
                 seams.ledger.fence()?;
                 None
             }
-            ReleaseEffect::ReadLedger => Some(ReleaseEvent::LedgerRead(seams.ledger.read()?)),
+            ReleaseEffect::ReadLedger => Some(ReleaseEvent::LedgerRead(self.read_ledger()?)),
             ReleaseEffect::ReadPosition => {
                 let (committed, low) = seams.source.position()?;
                 Some(ReleaseEvent::PositionRead(committed, low))
@@ -152,9 +192,9 @@ impl<'a> Driver<'a> {
                 seams.watch.passed("frozen");
                 Some(ReleaseEvent::Frozen(sealed))
             }
-            ReleaseEffect::Preflight(window, id) => {
+            ReleaseEffect::Preflight(id) => {
                 for sink in seams.sinks.iter_mut() {
-                    sink.preflight(&window, &id)?;
+                    sink.preflight(&id)?;
                 }
                 Some(ReleaseEvent::Cleared)
             }
@@ -203,6 +243,7 @@ impl<'a> Driver<'a> {
         seams.observers.tell(&match note {
             ReleaseNote::Active => event::Event::Active,
             ReleaseNote::StandingBy => event::Event::StandingBy,
+            ReleaseNote::Held(refusal) => event::Event::Held(refusal.clone()),
             ReleaseNote::Sealed(n_duplicates) => event::Event::Sealed(*n_duplicates),
             ReleaseNote::Withheld { window, refusal } => {
                 event::Event::Withheld { window: window.clone(), refusal: refusal.clone() }

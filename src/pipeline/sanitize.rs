@@ -6,16 +6,16 @@ use std::path::Path;
 
 use jiff::SignedDuration;
 
+use super::head::KeptHead;
 use super::release::{Driver, Event, Seams, Source};
-use super::{Error, publish_settings, release_plan};
-use super::{Observers, event};
+use super::{Error, Observers, books, event, publish_settings, release_plan};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::ingest::{Harvest, read_file};
-use crate::ledger::{Journal, Refusal};
+use crate::ledger::{Edition, Ledger, Refusal};
 use crate::metrics::{Board, Metrics, Status};
 use crate::model::{Cost, Counts, MicroEpsilon, Reject, Span, Window, WindowId};
-use crate::protocol::{Committed, ReleaseEvent, ReleaseNote, Releaser};
+use crate::protocol::{Committed, ReleaseEvent, ReleaseNote, Releaser, Why};
 use crate::publish::{Files, Renderer, Sink};
 use crate::window::OpenWindows;
 
@@ -29,6 +29,8 @@ pub struct Job<'a> {
     pub out: &'a Path,
     /// Which windows exist; `None`: those of the file, and the manifest says so.
     pub span: Option<Span>,
+    /// First releases, or revisions.
+    pub edition: Edition,
     pub version: &'static str,
     /// This build's commit.
     pub commit: &'static str,
@@ -77,7 +79,58 @@ pub struct Summary {
     pub is_differential: bool,
 }
 
-/// Runs the job. The ledger stays locked from the first look to the last record.
+/// What a file holds for the windows of a job.
+struct Gathered {
+    windows: Vec<Window>,
+    open: OpenWindows,
+    counts: Counts,
+}
+
+/// Reads the file of a job; with why nothing of it may be booked, if so.
+pub(super) fn windows_in(
+    job: &Job<'_>,
+    board: &Board,
+) -> Result<(Vec<Window>, OpenWindows, Counts, Option<Error>), Error> {
+    let settings = job.settings;
+    let ranged = job.span.as_ref().map(|span| windows_of(settings, span)).transpose()?;
+    let gate = settings.gate(ranged.as_deref().and_then(bounds));
+    let Harvest { open, counts } = read_file(job.taps, &settings.ingest(), &gate, board)?;
+    let stop = match ranged.is_none() && counts.taps == 0 {
+        true => Some(nothing_counts(job.taps, &counts)),
+        false => refuse_garbage(settings, job.taps, &counts).err(),
+    };
+    let found = || open.ids().into_iter().filter_map(|id| settings.calendar.window(id)).collect();
+    let windows = ranged.unwrap_or_else(found);
+    Ok((windows, open, counts, stop))
+}
+
+/// Reads the file of a job and judges whether it can be released at all. Books nothing.
+fn gather(job: &Job<'_>, board: &Board) -> Result<Gathered, Error> {
+    let (windows, open, counts, stop) = windows_in(job, board)?;
+    stop.map_or(Ok(Gathered { windows, open, counts }), Err)
+}
+
+/// A file read in the wrong way must not burn its windows. This looks at the data, and statement and manifest say so.
+fn refuse_garbage(settings: &Settings, path: &Path, counts: &Counts) -> Result<(), Error> {
+    let unusable = counts.n_unusable();
+    // What lies outside the range could be read.
+    let all = counts.taps + counts.n_rejects();
+    let is_within = settings.feed.max_rejects.allows(unusable, all);
+    let nothing_read = unusable > 0 && unusable == all;
+    match is_within && !nothing_read {
+        true => Ok(()),
+        false => Err(Error::TooManyRejects {
+            path: path.display().to_string(),
+            unusable,
+            all,
+            reasons: counts.reasons(Reject::is_unusable),
+            limit: settings.feed.max_rejects.to_string(),
+        }),
+    }
+}
+
+/// Runs the job. A file ledger stays locked from the first look to the last record; a topic that a service takes over
+/// meanwhile is taken back, and what was booked is not booked again.
 pub fn sanitize(
     job: &Job<'_>,
     clock: &dyn Clock,
@@ -85,24 +138,40 @@ pub fn sanitize(
     board: &Board,
     watch: &dyn Watch,
 ) -> Result<Summary, Error> {
+    let mut ledger = books::open(job.settings)?;
+    for _ in 0..books::ATTEMPTS {
+        let gathered = gather(job, board)?;
+        let done = release(job, gathered, &mut *ledger, clock, metrics, board, watch)?;
+        if let Some(summary) = done {
+            return Ok(summary);
+        }
+    }
+    Err(Error::LedgerContended { name: books::name(job.settings) })
+}
+
+/// Releases what was gathered; `None` if another process took the ledger over.
+fn release(
+    job: &Job<'_>,
+    gathered: Gathered,
+    ledger: &mut dyn Ledger,
+    clock: &dyn Clock,
+    metrics: &Metrics,
+    board: &Board,
+    watch: &dyn Watch,
+) -> Result<Option<Summary>, Error> {
     let settings = job.settings;
-    let ranged = job.span.as_ref().map(|span| windows_of(settings, span)).transpose()?;
-    let mut ledger = Journal::open(&settings.ledger_file, &settings.secret.ledger_key())?;
-    let gate = settings.gate(ranged.as_deref().and_then(bounds));
-    let Harvest { open, counts } = read_file(job.taps, &settings.ingest(), &gate, board)?;
+    let Gathered { windows, open, counts } = gathered;
     let (status, silent) = (Status::default(), |_: &event::Event| {});
     let observers = Observers { metrics, status: &status, board, log: &silent };
-    let windows = Vec::new();
-    observers.tell(&event::Event::Ingested { counts: counts.clone(), windows });
-    let windows = match ranged {
-        Some(windows) => windows,
-        None if counts.taps == 0 => return Err(nothing_counts(job.taps, &counts)),
-        None => open.ids().into_iter().filter_map(|id| settings.calendar.window(id)).collect(),
-    };
+    observers.tell(&event::Event::Ingested { counts: counts.clone(), windows: Vec::new() });
     let words = publish_settings(
         settings,
         job.span.is_some(),
-        "A file is complete by itself: every tap in it that could be read counts.".to_owned(),
+        format!(
+            "A file is complete by itself: every tap in it that could be read counts. One of which more than {} cannot \
+             be used would have been refused: that this one was not says as much about the data.",
+            settings.feed.max_rejects
+        ),
         job.version,
         job.commit,
     );
@@ -110,23 +179,29 @@ pub fn sanitize(
     let mut source =
         FileSource { open, windows: windows.into(), n_done: 0, clock, watch, is_begun: false };
     let mut outcome =
-        Outcomes { windows: Vec::new(), n_duplicates: 0, spent: ledger.book().spent() };
+        Outcomes { windows: Vec::new(), n_duplicates: 0, spent: MicroEpsilon::default() };
     let seams = Seams {
         source: &mut source,
         sinks: &mut sinks,
-        ledger: &mut ledger,
+        ledger,
         clock,
         observers,
         lifetime: settings.caps.lifetime,
         watch: &mut outcome,
-        ledger_name: settings.ledger_file.display().to_string(),
+        ledger_name: books::name(settings),
         source_name: job.taps.display().to_string(),
+        ledger_key: settings.secret.ledger_key(),
+        head: KeptHead::beside(&settings.secret_file),
+        is_head_spare: false,
     };
-    let worker = Releaser::of_file(release_plan(settings, words));
-    Driver::new(worker, seams).run(&|| false, &mut |_| {})?;
+    let worker = Releaser::of_file(release_plan(settings, words, job.edition.clone()));
+    let why = Driver::new(worker, seams).run(&|| false, &mut |_| {})?;
+    if matches!(why, Why::Replaced(_) | Why::Unknown(_)) {
+        return Ok(None);
+    }
     let Outcomes { windows, n_duplicates, spent } = outcome;
     let is_differential = settings.engine.price().is_differential();
-    Ok(Summary { windows, counts, n_duplicates, spent, is_differential })
+    Ok(Some(Summary { windows, counts, n_duplicates, spent, is_differential }))
 }
 
 /// The windows of a file, one after the other: each is complete.
@@ -194,12 +269,21 @@ impl super::release::Watch for Outcomes {
             ReleaseNote::Withheld { window, refusal } => {
                 (window, 0, Done::Withheld(refusal.clone()))
             }
-            ReleaseNote::Active | ReleaseNote::StandingBy => return,
+            ReleaseNote::Active | ReleaseNote::StandingBy | ReleaseNote::Held(_) => return,
         };
         self.windows.push(Released { window: window.name(), n_rows, done });
     }
 
     fn passed(&mut self, _: &'static str) {}
+}
+
+/// The range that is the window with this name; the name of one of its releases will do.
+pub fn window_named(settings: &Settings, name: &str) -> Result<Span, Error> {
+    let plain = name.split("_r").next().unwrap_or(name);
+    match settings.calendar.window_named(plain) {
+        Some(window) => Ok(window.span()),
+        None => Err(Error::NoSuchWindow { name: name.to_owned() }),
+    }
 }
 
 fn windows_of(settings: &Settings, span: &Span) -> Result<Vec<Window>, Error> {
@@ -225,14 +309,10 @@ fn bounds(windows: &[Window]) -> Option<Range<WindowId>> {
 }
 
 fn nothing_counts(path: &Path, counts: &Counts) -> Error {
-    let reasons: Vec<String> = counts
-        .rejects()
-        .filter(|(_, n)| *n > 0)
-        .map(|(reason, n): (Reject, u64)| format!("{n} x {}", reason.in_words()))
-        .collect();
+    let reasons = counts.reasons(|_| true);
     let why = match reasons.is_empty() {
         true => ": it holds no records".to_owned(),
-        false => format!(" ({})", reasons.join("; ")),
+        false => format!(" ({reasons})"),
     };
     Error::NoTaps { path: path.display().to_string(), why }
 }

@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::engine::ReleaseId;
-use crate::model::Window;
 use crate::protocol::OutRecord;
 
 use super::catalog::{CATALOG, CATALOG_MOST_BYTES, Catalog};
@@ -13,7 +12,8 @@ use super::contents::NAMES;
 use super::disk::{self, Open, Written};
 use super::manifest::{MANIFEST, MANIFEST_MOST_BYTES, Manifest};
 use super::rendered::Rendered;
-use super::{Error, Sink};
+use super::signature::{SIGNATURE, SIGNATURE_MOST_BYTES};
+use super::{Error, Sink, Standing, catalog};
 
 /// Writes releases into a directory, one directory each, and keeps their catalog.
 pub struct Files {
@@ -65,6 +65,7 @@ impl Files {
             self.file(dir, file.name, &file.bytes)?;
         }
         self.file(dir, MANIFEST, &rendered.manifest)?;
+        self.file(dir, SIGNATURE, &rendered.signature)?;
         disk::sync_dir(dir).map_err(Error::io("write", dir))
     }
 
@@ -108,9 +109,9 @@ impl Files {
 
 impl Sink for Files {
     /// Leaves nothing behind.
-    fn preflight(&mut self, window: &Window, id: &ReleaseId) -> Result<(), Error> {
-        self.occupant(&window.name(), id)?;
-        let aside = Aside::new(&self.out, &window.name())?;
+    fn preflight(&mut self, id: &ReleaseId) -> Result<(), Error> {
+        self.occupant(id.directory(), id)?;
+        let aside = Aside::new(&self.out, id.directory())?;
         let probe = aside.partial.join(MANIFEST);
         disk::write(&self.open, &probe, |file| file.write_all(b"{}\n"))
             .map_err(Error::io("write", &probe))?;
@@ -134,6 +135,13 @@ impl Sink for Files {
         self.write_catalog()?;
         Ok(Vec::new())
     }
+
+    fn standing(&mut self) -> Result<Vec<Standing>, Error> {
+        match self.out.exists() {
+            true => catalog::standing(&self.out).map_err(Error::io("list", &self.out)),
+            false => Ok(Vec::new()),
+        }
+    }
 }
 
 /// What stands where a release is to go.
@@ -144,17 +152,20 @@ enum Occupant {
 
 /// Whether a directory's files hold what was written.
 fn holds(target: &Path, rendered: &Rendered) -> bool {
-    rendered.files.iter().all(|file| {
-        disk::measure(&target.join(file.name), file.written.bytes)
-            .is_ok_and(|there| there == file.written)
-    })
+    let signature = disk::read(&target.join(SIGNATURE), SIGNATURE_MOST_BYTES);
+    signature.is_ok_and(|there| there == rendered.signature)
+        && rendered.files.iter().all(|file| {
+            disk::measure(&target.join(file.name), file.written.bytes)
+                .is_ok_and(|there| there == file.written)
+        })
 }
 
 /// Somebody's notes in a release's directory must not vanish with it.
 fn refuse_strangers(target: &Path) -> Result<(), Error> {
     for entry in target.read_dir().map_err(Error::io("list", target))? {
         let name = entry.map_err(Error::io("list", target))?.file_name();
-        if name != MANIFEST && !NAMES.iter().any(|&ours| name == ours) {
+        let is_ours = name == MANIFEST || name == SIGNATURE;
+        if !is_ours && !NAMES.iter().any(|&ours| name == ours) {
             return Err(Error::Foreign {
                 path: target.join(name).display().to_string(),
                 what: "is no part of the release that must be replaced".to_owned(),

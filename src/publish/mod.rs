@@ -17,6 +17,7 @@ mod parquet;
 mod paths;
 mod recipient;
 mod rendered;
+mod signature;
 pub mod report;
 mod tables;
 pub mod topic;
@@ -33,17 +34,33 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::engine::ReleaseId;
-use crate::model::{ErrorKind, MicroEpsilon, Stations, Window};
+use crate::model::{ErrorKind, MicroEpsilon, Stations};
 use crate::protocol::OutRecord;
+use crate::secret::Signer;
 
 /// Where releases go.
 pub trait Sink {
     /// Whether a release can go there. Asked before anything is paid.
-    fn preflight(&mut self, window: &Window, id: &ReleaseId) -> Result<(), Error>;
+    fn preflight(&mut self, id: &ReleaseId) -> Result<(), Error>;
 
     /// Puts a release in its place durably, now; or gives the records that put it there, to appear with its settlement.
     /// Publishing the same release again changes nothing.
     fn publish(&mut self, rendered: &Rendered) -> Result<Vec<OutRecord>, Error>;
+
+    /// Where the ledger stood for every release that is there already.
+    fn standing(&mut self) -> Result<Vec<Standing>, Error>;
+}
+
+/// A release that is in place, with the record of the ledger that paid for it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Standing {
+    pub release_id: String,
+    /// The feed it is of.
+    pub feed_key: String,
+    /// The number of the record.
+    pub record: u64,
+    /// The record's MAC.
+    pub mac: String,
 }
 
 /// What a manifest says beside what the release itself says; all of it from the configuration.
@@ -65,6 +82,8 @@ pub struct Settings {
     pub closing: String,
     /// The caps the release was made under.
     pub budget: BudgetFacts,
+    /// Signs every manifest.
+    pub signer: Signer,
     /// The program's version.
     pub version: &'static str,
     /// The program's commit.

@@ -6,8 +6,8 @@ use crate::engine::Release;
 
 use super::contents::{Content, TableFacts};
 use super::manifest::{
-    Budget, Code, Contributor, EngineEntry, FORMAT, FileEntry, GuaranteeEntry, Licence, Package,
-    Privacy, Resource, Threshold, Universe, WindowFacts, members,
+    Budget, Code, Contributor, EngineEntry, FORMAT, FileEntry, GuaranteeEntry, LedgerMark, Licence,
+    Package, Privacy, Resource, Threshold, Universe, WindowFacts, members,
 };
 use super::{Settings, words};
 
@@ -49,7 +49,9 @@ fn privacy(release: &Release, settings: &Settings, files: &[Content]) -> Privacy
     Privacy {
         format: FORMAT,
         release_id: release.id().as_str().to_owned(),
+        revision: release.reservation().revision,
         feed: settings.feed.clone(),
+        feed_key: Some(release.reservation().feed_key.to_string()),
         window: WindowFacts {
             start: window.start_label(),
             end: window.end_label(),
@@ -72,11 +74,16 @@ fn privacy(release: &Release, settings: &Settings, files: &[Content]) -> Privacy
         },
         budget: Budget {
             spent_micro: release.cost().epsilon().micro(),
+            window_total_micro: Some(release.reservation().window_total.micro()),
             horizon: budget.horizon_windows,
             cap: budget.horizon_cap.map(|cap| cap.micro()),
             lifetime: budget.lifetime_cap.map(|cap| cap.micro()),
             rule: budget.rule.clone(),
         },
+        ledger: Some(LedgerMark {
+            record: release.reservation().sequence,
+            mac: release.reservation().head.to_string(),
+        }),
         shares: release.shares().iter().map(members).collect(),
         thresholds: release
             .shares()
@@ -93,6 +100,7 @@ fn privacy(release: &Release, settings: &Settings, files: &[Content]) -> Privacy
         code: Code { version: settings.version.to_owned(), commit: settings.commit.to_owned() },
         config_sha256: release.configuration().to_string(),
         files: files.iter().map(entry).collect(),
+        signed_by: Some(settings.signer.public_key()),
         manifest_sha256: String::new(),
     }
 }

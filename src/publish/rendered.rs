@@ -6,15 +6,17 @@ use crate::protocol::Render;
 
 use super::contents::{Content, PATHS_CSV, contents};
 use super::package::package;
-use super::{Error, Settings};
+use super::{Error, Settings, signature};
 
 /// The files of a release, and its manifest.
 pub struct Rendered {
     pub(super) id: ReleaseId,
-    /// The window's name: the directory it goes into.
+    /// The directory it goes into.
     pub(super) name: String,
     pub(super) files: Vec<Content>,
     pub(super) manifest: Vec<u8>,
+    /// The line of SIGNATURE.
+    pub(super) signature: Vec<u8>,
 }
 
 impl Rendered {
@@ -48,5 +50,7 @@ impl Render for Renderer {
 pub fn render(release: &Release, settings: &Settings) -> Result<Rendered, Error> {
     let files = contents(release, settings)?;
     let manifest = package(release, settings, &files).text();
-    Ok(Rendered { id: release.id().clone(), name: release.window().name(), files, manifest })
+    let id = release.id().clone();
+    let signature = signature::line(&settings.signer, &manifest);
+    Ok(Rendered { name: id.directory().to_owned(), id, files, manifest, signature })
 }

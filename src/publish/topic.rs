@@ -7,7 +7,7 @@ use std::io::Write;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::ReleaseId;
-use crate::model::{Digest, Window};
+use crate::model::Digest;
 use crate::protocol::{OutRecord, Topic};
 
 use super::contents::PATHS_CSV;
@@ -15,7 +15,7 @@ use super::disk::digest_of;
 use super::manifest::Manifest;
 use super::paths::csv_into;
 use super::rendered::Rendered;
-use super::{Error, Sink};
+use super::{Error, Sink, Standing};
 
 /// A chunk stays below this; only a single row that is longer would make a longer one.
 pub const CHUNK_BYTES: usize = 512 * 1024;
@@ -74,7 +74,7 @@ pub struct ReleaseTopic;
 
 impl Sink for ReleaseTopic {
     /// A topic takes every release.
-    fn preflight(&mut self, _: &Window, _: &ReleaseId) -> Result<(), Error> {
+    fn preflight(&mut self, _: &ReleaseId) -> Result<(), Error> {
         Ok(())
     }
 
@@ -87,6 +87,11 @@ impl Sink for ReleaseTopic {
             payload: record.payload,
         };
         Ok(records_of(rendered).into_iter().map(out).collect())
+    }
+
+    /// What stands in the topic is looked at where a new ledger would be opened, and nowhere else.
+    fn standing(&mut self) -> Result<Vec<Standing>, Error> {
+        Ok(Vec::new())
     }
 }
 

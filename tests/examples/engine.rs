@@ -53,7 +53,7 @@ fn main() {
     let mut values = Values::new("engine.weave", None, &mut complaints);
     let engine = (registration.build)(&mut values, Some(&world)).expect("its defaults are good");
 
-    let key = secret.noise_key(window.id(), sealed.mac(), &Digest::of(b"configuration"));
+    let key = secret.noise_key(window.id(), sealed.mac(), &Digest::of(b"configuration"), 0);
     let draft = engine.draft(&sealed, &key).expect("the window fits");
     let cards: u64 = draft.rows.iter().map(|row| row.count).sum();
     println!("about {cards} synthetic cards in {} different trips", draft.rows.len());

@@ -14,7 +14,6 @@ use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 use tapveil::clock::{Clock, SystemClock};
 use tapveil::config;
-use tapveil::ledger::Journal;
 use tapveil::model::{Calendar, Window, WindowId};
 
 use crate::service::{Feed, Worker, batches};
@@ -260,13 +259,7 @@ impl Live {
     pub(crate) fn sanitized(&self, csv: &str, first: &Window, last: &Window) -> Vec<(i64, String)> {
         let taps = self.feed.path("in-time.csv");
         fs::write(&taps, csv).unwrap();
-        let settings = config::load(&self.feed.config()).unwrap();
-        let (ledger, other) =
-            (self.feed.path("city/other.ledger"), self.feed.path("city/other.toml"));
-        fs::remove_file(&ledger).ok();
-        Journal::create(&ledger, &settings.secret.ledger_key(), now()).unwrap();
-        let text = fs::read_to_string(self.feed.config()).unwrap();
-        fs::write(&other, text.replace("tapveil.ledger", "other.ledger")).unwrap();
+        let other = self.feed.apart(&crate::broker::unique("apart"));
         let local = |at: Timestamp| at.strftime("%Y-%m-%dT%H:%M:%S").to_string();
         let (from, to) = (local(first.start()), local(last.end()));
         let out = self.feed.path(&crate::broker::unique("expected"));

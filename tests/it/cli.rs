@@ -99,10 +99,12 @@ fn an_empty_file_is_an_answer_with_a_range_and_a_mistake_without() {
         assert!(!city.path(&out).exists());
     }
     let range = ["--from", "2015-11-09", "--to", "2015-11-16"];
-    for name in ["none.csv", "header.csv", "bad.csv"] {
+    let garbage = city.sanitize_file("bad.csv", "out", &range).code(1);
+    assert!(garbage.err.contains("Nothing was booked"), "{}", garbage.err);
+    for name in ["none.csv", "header.csv"] {
         city.sanitize_file(name, "out", &range).code(0);
     }
-    assert_eq!(city.spent_micro(), 20_000_000, "three times nothing is the same batch");
+    assert_eq!(city.spent_micro(), 20_000_000, "twice nothing is the same batch");
     city.verify("out").code(0);
 }
 

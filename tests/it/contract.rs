@@ -168,10 +168,10 @@ fn the_ledger_of_version_1_is_read_for_ever_and_a_newer_one_refused_by_name() {
     }
     let book = read_book(&secret().ledger_key(), &lines).unwrap();
     assert_eq!((book.n_records(), book.spent().micro(), book.entries().len()), (3, 4_000_000, 1));
-    let newer = Genesis { version: 2, ..Genesis::new(jiff::Timestamp::UNIX_EPOCH) };
+    let newer = Genesis { version: 3, ..Genesis::new(jiff::Timestamp::UNIX_EPOCH) };
     let line = opening(&secret().ledger_key(), newer);
     let error = read_book(&secret().ledger_key(), &[line]).unwrap_err().to_string();
-    assert!(error.contains("version 2") && error.contains("knows version 1"), "{error}");
+    assert!(error.contains("version 3") && error.contains("knows versions 1 to 2"), "{error}");
 }
 
 fn codec() -> SegmentCodec {

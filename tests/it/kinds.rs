@@ -70,18 +70,17 @@ fn legs_go_from_entry_to_exit_where_records_say_so() {
     fs::write(dir.path().join("stations.csv"), stations).unwrap();
     fs::write(dir.path().join("taps.csv"), taps()).unwrap();
     run(["init".to_owned(), dir.path().join("made").to_string_lossy().into_owned()]).code(0);
-    for (made, name) in [
-        ("tapveil.secret", "tapveil.secret"),
-        ("tapveil.ledger", "tapveil.ledger"),
-        ("tapveil.ledger", "other.ledger"),
-    ] {
-        fs::copy(dir.path().join("made").join(made), dir.path().join(name)).unwrap();
+    for name in ["tapveil.secret", "tapveil.ledger"] {
+        for other in ["", "other."] {
+            let copy = dir.path().join(format!("{other}{name}"));
+            fs::copy(dir.path().join("made").join(name), copy).unwrap();
+        }
     }
     let (from, to, trips) = largest_flow(dir.path(), CONFIG, "kinds");
     assert_eq!((from.as_str(), to.as_str()), ("B", "C"));
     assert!(trips.abs_diff(3_000) < 500, "{trips}");
     let by_number =
-        CONFIG.replace("tapveil.ledger", "other.ledger") + "[trips]\nfrom = \"pairs\"\n";
+        CONFIG.replace("\"tapveil.", "\"other.tapveil.") + "[trips]\nfrom = \"pairs\"\n";
     let (from, to, _) = largest_flow(dir.path(), &by_number, "pairs");
     assert_eq!((from.as_str(), to.as_str()), ("A", "B"));
 }

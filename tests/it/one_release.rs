@@ -83,6 +83,7 @@ fn the_time_of_a_release_is_the_one_that_was_handed_in() {
         taps: &city.join("taps.csv"),
         out: &dir.path().join("out"),
         span: settings.span(),
+        edition: tapveil::ledger::Edition::First,
         version: "0",
         commit: "none",
     };

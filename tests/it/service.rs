@@ -6,6 +6,8 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use tapveil::ledger::Journal;
+use tapveil::secret::Secret;
 use tempfile::TempDir;
 
 use crate::broker::unique;
@@ -120,10 +122,32 @@ impl Feed {
         Worker { child, log }
     }
 
+    /// The configuration of the same feed without Kafka, in a directory with its own copy of the secret and an empty
+    /// ledger: what this feed would be if it were never live.
+    pub(crate) fn apart(&self, name: &str) -> PathBuf {
+        let dir = self.path(name);
+        fs::create_dir(&dir).unwrap();
+        for file in ["tapveil.secret", "stations.csv"] {
+            fs::copy(self.path("city").join(file), dir.join(file)).unwrap();
+        }
+        let secret = Secret::from_bytes(&fs::read(dir.join("tapveil.secret")).unwrap()).unwrap();
+        let now = "2026-01-01T00:00:00Z".parse().unwrap();
+        Journal::create(&dir.join("tapveil.ledger"), &secret.ledger_key(), now).unwrap();
+        let text = fs::read_to_string(self.config()).unwrap();
+        let mut is_kept = true;
+        let kept = text.lines().filter(|line| {
+            is_kept = if line.starts_with('[') { !line.starts_with("[kafka") } else { is_kept };
+            is_kept
+        });
+        let config = dir.join("tapveil.toml");
+        fs::write(&config, kept.collect::<Vec<_>>().join("\n")).unwrap();
+        config
+    }
+
     /// What `sanitize` makes of the same taps, with a ledger of its own: paths.csv by window.
     pub(crate) fn sanitized(&self) -> PathBuf {
         let out = self.path("sanitized");
-        let (taps, config) = (self.taps(), self.config());
+        let (taps, config) = (self.taps(), self.apart("plain"));
         let (taps, config) = (taps.to_str().unwrap(), config.to_str().unwrap());
         run(["sanitize", "--taps", taps, "--config", config, "--out", out.to_str().unwrap()])
             .code(0);
@@ -132,7 +156,8 @@ impl Feed {
 
     /// The batch MACs that `sanitize` booked, by window number: what the service must book too.
     pub(crate) fn sanitized_batches(&self) -> Vec<(i64, String)> {
-        batches(&self.command(["ledger", "show", "--json"]).code(0).json())
+        let config = self.path("plain/tapveil.toml");
+        batches(&run(["ledger", "show", "--json", "-c", config.to_str().unwrap()]).code(0).json())
     }
 
     /// Rebuilds the releases from the topic.

@@ -68,7 +68,7 @@ fn truth(run: &Run) -> Truth {
         let taps = stamps.get(&number).cloned().unwrap_or_default();
         let plan = world.release_plan();
         let sealed = SealedWindow::freeze(window.clone(), taps, None, &world.secret);
-        let noise = world.secret.noise_key(window.id(), sealed.mac(), &plan.configuration);
+        let noise = world.secret.noise_key(window.id(), sealed.mac(), &plan.configuration, 0);
         let permit =
             tapveil_core::engine::fixture::permit(&*plan.engine, &sealed, plan.configuration);
         let release =

@@ -185,7 +185,7 @@ pub(crate) fn describe(effect: &Effect) -> String {
             ReleaseEffect::ReadPosition => "ReadPosition".to_owned(),
             ReleaseEffect::AssignAt(position) => format!("AssignAt({position})"),
             ReleaseEffect::Freeze(job) => format!("{job:?}"),
-            ReleaseEffect::Preflight(window, _) => format!("Preflight({window})"),
+            ReleaseEffect::Preflight(id) => format!("Preflight({})", id.as_str()),
             ReleaseEffect::Commit(transaction) => commits(transaction),
             ReleaseEffect::Make(job) => format!("{job:?}"),
             ReleaseEffect::Publish(made) => format!("Publish({made:?})"),

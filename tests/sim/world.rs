@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use tapveil_core::engine::Release;
 use tapveil_core::engine::fixture::Echo;
-use tapveil_core::ledger::{self, Repeat};
+use tapveil_core::ledger::{self, Edition};
 use tapveil_core::model::{Calendar, Digest, MicroEpsilon, Reject, StationIx, Window, WindowId};
 use tapveil_core::passenger::{CardKey, Tap};
 use tapveil_core::protocol::{ReleasePlan, Render};
@@ -134,6 +134,8 @@ impl World {
             engine: Arc::new(Echo { price: MicroEpsilon::new(PRICE) }),
             secret: self.secret.clone(),
             configuration: Digest::of(b"configuration"),
+            statement: Digest::of(b"statement"),
+            edition: Edition::First,
             max_length: None,
             calendar: self.calendar.clone(),
             budget: ledger::Settings {
@@ -141,7 +143,6 @@ impl World {
                 calendar: self.calendar.clone(),
                 lifetime: None,
                 horizon: None,
-                repeat: Repeat::Refuse,
             },
             n_stations: STATIONS,
             codec: self.codec(),

@@ -12,7 +12,7 @@ fn what_cannot_change_a_release_does_not_change_the_digest() {
         "[window]\nlength = \"24h\"\nslot = \"60m\"",
         "[window]\nfrom = \"2015-11-09\"\nto = \"2015-11-16\"",
         "[release]\ntitle = \"Trips\"\nlicence = \"CC0-1.0\"\ncontact = \"me\"",
-        "[budget]\nlifetime = \"9\"\nhorizon = { windows = 7, cap = \"7\" }\nrepeat = \"pay\"",
+        "[budget]\nlifetime = \"9\"\nhorizon = { windows = 7, cap = \"7\" }",
         "[engine]\nepsilon = \"1.000\"",
         "[engine.safepath]\nthreshold = \"own-noise\"\nallocation = \"paper\"",
         "[kafka]\nbrokers = \"elsewhere:9092\"\n[http]\nlisten = \"127.0.0.1:1\"",

@@ -18,7 +18,8 @@ fn every_engine_over_the_tree_loads_by_its_name_alone() {
     for name in ["safepath", "hybrid", "simple", "seqpt"] {
         let settings = feed.load(&engine(name, "")).unwrap();
         assert_eq!(settings.engine.describe().name, name);
-        let forecast = settings.engine.forecast(settings.calendar.slots_nominal());
+        let forecast =
+            settings.engine.forecast(settings.calendar.slots_nominal(), crate::engine::USUAL_CARDS);
         assert!(!forecast.shares.is_empty() && forecast.expected_error.is_some(), "{name}");
         assert_eq!(settings.engine.price().epsilon().to_string(), "1.0");
     }
@@ -127,7 +128,8 @@ fn weave_needs_its_name_alone_and_refuses_what_is_not_its_own() {
     assert_eq!(settings.engine.describe().name, "weave");
     assert_eq!(parameter(&settings, "favour"), "balanced");
     assert_eq!(parameter(&settings, "trips.from"), "next");
-    let forecast = settings.engine.forecast(settings.calendar.slots_nominal());
+    let forecast =
+        settings.engine.forecast(settings.calendar.slots_nominal(), crate::engine::USUAL_CARDS);
     assert!(!forecast.shares.is_empty() && forecast.shares_of.contains("table"));
     let chosen = engine("weave", "favour = \"od\"\n[trips]\nfrom = \"pairs\"");
     let settings = feed.load(&chosen).unwrap();

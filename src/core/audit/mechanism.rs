@@ -243,11 +243,7 @@ pub(super) fn permit(
     window: &SealedWindow,
     cost: Cost,
 ) -> AuditPermit {
-    let request = Request {
-        window: window.window().clone(),
-        batch: *window.mac(),
-        configuration: Stage::configuration(),
-        cost,
-    };
+    let request =
+        Request::of_nobody(window.window().clone(), *window.mac(), Stage::configuration(), cost);
     ledger.lock().expect("nobody panics while booking").reserve(&request)
 }

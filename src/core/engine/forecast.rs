@@ -3,6 +3,9 @@
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
+/// The cards of a window of which nothing is known.
+pub const USUAL_CARDS: u64 = 100_000;
+
 /// One class of questions with its share of the budget and what follows from it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct ShareFact {

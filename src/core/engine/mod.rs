@@ -26,7 +26,7 @@ pub mod weave;
 
 pub use crate::guarantee::Guarantee;
 pub use audit_output::{AuditOutput, Recorded};
-pub use forecast::{ExpectedError, Figure, Forecast, ShareFact};
+pub use forecast::{ExpectedError, Figure, Forecast, ShareFact, USUAL_CARDS};
 pub use published::{Interval, LegCount, Legs, LengthCount, StationCount, Tables};
 pub use reading::Reading;
 pub use registry::{
@@ -98,8 +98,8 @@ pub trait Engine: Send + Sync + fmt::Debug {
         false
     }
 
-    /// What this configuration means for a window with so many slots, before there is any data.
-    fn forecast(&self, n_slots: u32) -> Forecast;
+    /// What this configuration means for a window with so many slots, if it holds about so many cards.
+    fn forecast(&self, n_slots: u32, n_cards: u64) -> Forecast;
 
     /// What one release costs: a number of the configuration, the same for every window.
     fn price(&self) -> Cost;

@@ -6,19 +6,27 @@ use crate::guarantee::Guarantee;
 use crate::ledger::{Permit, Reservation};
 use crate::model::{Cost, Digest, Doublet, PathKind, Window};
 use crate::seal::SealedWindow;
+use crate::secret::FeedKey;
 
 use super::{Error, ExpectedError, Reading, ShareFact, Tables};
 
-/// Names a release; derives from window and configuration only, so it tells nothing about data.
+/// Names a release; derives from feed, window, configuration and revision only, so it tells nothing about data.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(transparent)]
 pub struct ReleaseId(String);
 
 impl ReleaseId {
     /// The id of the release of this window under this configuration.
-    pub fn new(window: &Window, configuration: &Digest) -> Self {
-        let digest = Digest::of(format!("{} {configuration}", window.id().number()).as_bytes());
-        Self(format!("{}-{}", window.name(), &digest.to_string()[..12]))
+    pub fn new(feed: &FeedKey, window: &Window, configuration: &Digest, revision: u32) -> Self {
+        let facts = format!("{feed} {} {configuration} {revision}", window.id().number());
+        let digest = Digest::of(facts.as_bytes());
+        let revised = if revision == 0 { String::new() } else { format!("_r{revision}") };
+        Self(format!("{}{revised}-{}", window.name(), &digest.to_string()[..12]))
+    }
+
+    /// The name of the release's directory: its window's, and which revision it is.
+    pub fn directory(&self) -> &str {
+        self.0.rsplit_once('-').map_or(self.0.as_str(), |(name, _)| name)
     }
 
     /// The text.
@@ -131,7 +139,12 @@ impl Release {
         );
         rows.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         Ok(Self {
-            id: ReleaseId::new(window.window(), &reservation.configuration),
+            id: ReleaseId::new(
+                &reservation.feed_key,
+                window.window(),
+                &reservation.configuration,
+                reservation.revision,
+            ),
             window: window.window().clone(),
             configuration: reservation.configuration,
             cost: reservation.cost,

@@ -41,7 +41,7 @@ impl AuditLedger {
     pub fn reserve(&mut self, request: &Request) -> AuditPermit {
         let sequence = self.booked.len() as u64;
         self.booked.push(request.cost.epsilon());
-        AuditPermit { reservation: Reservation::of(sequence, request) }
+        AuditPermit { reservation: Reservation::unbooked(sequence, request) }
     }
 
     /// How many audit runs it booked.
@@ -60,12 +60,8 @@ mod tests {
     fn an_audit_run_is_booked_for_its_window_and_price() {
         let calendar = Calendar::new(jiff::tz::TimeZone::UTC, 86_400, 0, 3_600).unwrap();
         let window = calendar.window_at("2015-11-09T12:00:00Z".parse().unwrap()).unwrap();
-        let request = Request {
-            window: window.clone(),
-            batch: Mac::from_bytes([3; 32]),
-            configuration: Digest::of(b"test"),
-            cost: Cost::differential(MicroEpsilon::new(5)),
-        };
+        let (batch, price) = (Mac::from_bytes([3; 32]), Cost::differential(MicroEpsilon::new(5)));
+        let request = Request::of_nobody(window.clone(), batch, Digest::of(b"test"), price);
         let mut ledger = AuditLedger::default();
         let booked: Vec<_> = (0..3).map(|_| ledger.reserve(&request).redeem()).collect();
         assert_eq!(ledger.n_runs(), 3, "the same again is no repeat here: nothing is spent");

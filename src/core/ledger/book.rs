@@ -3,8 +3,9 @@
 use jiff::Timestamp;
 
 use super::record::{Genesis, Record};
-use super::{Before, Refusal, Repeat, Request, Reservation, Settings, record};
+use super::{Edition, Refusal, Request, Reservation, record};
 use crate::model::{Cost, Digest, Mac, MicroEpsilon, WindowId};
+use crate::secret::FeedKey;
 
 /// One reservation with what became of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -19,6 +20,27 @@ pub struct Entry {
     pub end: Timestamp,
     /// The release's digest, once it is in place.
     pub settled: Option<Digest>,
+    /// Why it is a revision.
+    pub why: Option<String>,
+}
+
+/// Who signed which statement.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Approval {
+    /// Digest of the statement.
+    pub statement: Digest,
+    pub by: String,
+    /// When, RFC 3339.
+    pub at: String,
+}
+
+/// Who stopped the feed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Stop {
+    pub why: String,
+    pub by: String,
+    /// When, RFC 3339.
+    pub at: String,
 }
 
 impl Entry {
@@ -34,26 +56,44 @@ impl Entry {
     }
 }
 
-/// What the book says to a request.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Verdict {
-    /// The very same release was booked before; nothing to pay.
-    Known(Reservation, Before),
-    /// To be paid for now.
-    Pay,
-    /// Not allowed.
-    Refuse(Refusal),
-}
-
 /// Everything ever booked, in order.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Book {
     entries: Vec<Entry>,
     n_records: u64,
     genesis: Option<Genesis>,
+    approval: Option<Approval>,
+    stop: Option<Stop>,
+    /// The feed's key: the same for all entries.
+    feed_key: FeedKey,
+    /// The MAC of every record, to compare with what others remember.
+    macs: Vec<Mac>,
 }
 
 impl Book {
+    /// Without any record.
+    pub(super) fn new(feed_key: FeedKey) -> Self {
+        Self {
+            entries: Vec::new(),
+            n_records: 0,
+            genesis: None,
+            approval: None,
+            stop: None,
+            feed_key,
+            macs: Vec::new(),
+        }
+    }
+
+    /// The feed's key.
+    pub fn feed_key(&self) -> &FeedKey {
+        &self.feed_key
+    }
+
+    /// The MAC of a record.
+    pub fn mac(&self, sequence: u64) -> Option<&Mac> {
+        self.macs.get(usize::try_from(sequence).ok()?)
+    }
+
     /// All reservations, oldest first.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
@@ -80,6 +120,26 @@ impl Book {
         self.genesis.as_ref()?.first_window.map(WindowId::new)
     }
 
+    /// What the privacy officer signed last.
+    pub fn approval(&self) -> Option<&Approval> {
+        self.approval.as_ref()
+    }
+
+    /// Who stopped the feed, while it is stopped.
+    pub fn stop(&self) -> Option<&Stop> {
+        self.stop.as_ref()
+    }
+
+    /// Why nothing may leave at all under this statement (L-7).
+    pub fn hold(&self, statement: &Digest) -> Option<Refusal> {
+        if let Some(Stop { why, by, at }) = self.stop.clone() {
+            return Some(Refusal::Stopped { by, at, why });
+        }
+        let Approval { statement: approved, by, at } = self.approval.clone()?;
+        let found = *statement;
+        (approved != found).then_some(Refusal::NotApproved { by, at, approved, found })
+    }
+
     /// Whether this window has a release in place.
     pub fn is_settled(&self, window: WindowId) -> bool {
         self.entries
@@ -97,26 +157,41 @@ impl Book {
             })
     }
 
-    /// Takes the next authentic record.
-    pub(super) fn apply(&mut self, record: &Record) -> Result<(), String> {
+    /// Takes the next authentic record, which has this MAC.
+    pub(super) fn append(&mut self, record: &Record, mac: Mac) -> Result<(), String> {
         let sequence = self.n_records;
         match record {
             Record::Genesis(genesis) => {
                 if sequence != 0 {
                     return Err("a second opening record".to_owned());
                 }
-                if genesis.version != Genesis::VERSION {
+                if !Genesis::KNOWN.contains(&genesis.version) {
                     return Err(format!(
-                        "the ledger has version {}; this program knows version {}: use the tapveil that wrote it, or a \
-                         newer one",
+                        "the ledger has version {}; this program knows versions 1 to {}: use the tapveil that wrote \
+                         it, or a newer one",
                         genesis.version,
                         Genesis::VERSION
                     ));
                 }
+                let named = genesis.feed_key.as_ref();
+                if named.is_some_and(|named| *named != self.feed_key.to_string()) {
+                    return Err("it is the ledger of another feed".to_owned());
+                }
                 self.genesis = Some(genesis.clone());
             }
             _ if sequence == 0 => return Err("the opening record is missing".to_owned()),
-            Record::Reserved { .. } => self.entries.push(entry(sequence, record)?),
+            Record::Reserved { .. } => {
+                let entry = self.entry(sequence, record, mac)?;
+                self.entries.push(entry);
+            }
+            Record::Approved { statement, by, at } => {
+                let statement = record::digest(statement)?;
+                self.approval = Some(Approval { statement, by: by.clone(), at: at.clone() });
+            }
+            Record::Stopped { why, by, at } => {
+                self.stop = Some(Stop { why: why.clone(), by: by.clone(), at: at.clone() });
+            }
+            Record::Resumed { .. } => self.stop = None,
             Record::Settled { reserved, release } => {
                 let release = record::digest(release)?;
                 let entry = self
@@ -131,108 +206,13 @@ impl Book {
             }
         }
         self.n_records += 1;
+        self.macs.push(mac);
         Ok(())
     }
-
-    /// Decides about a request.
-    pub(super) fn decide(&self, request: &Request, settings: &Settings) -> Verdict {
-        if let Some(entry) = self.entries.iter().find(|entry| is_same(&entry.reservation, request))
-        {
-            let before = entry.settled.map_or(Before::Reserved, Before::Settled);
-            return Verdict::Known(entry.reservation.clone(), before);
-        }
-        if let Some(refusal) = self.mix(request) {
-            return Verdict::Refuse(refusal);
-        }
-        if settings.repeat == Repeat::Refuse
-            && let Some(refusal) = self.overlap(request)
-        {
-            return Verdict::Refuse(refusal);
-        }
-        let asked = request.cost.epsilon();
-        for (cap, spent, limit) in self.caps(request, settings) {
-            if spent.checked_add(asked).is_none_or(|sum| sum > limit) {
-                return Verdict::Refuse(Refusal::Cap { cap, spent, asked, limit });
-            }
-        }
-        Verdict::Pay
-    }
-
-    /// Every reservation of a time that the request covers too.
-    fn beside(&self, request: &Request) -> impl Iterator<Item = &Entry> {
-        let (start, end) = (request.window.start(), request.window.end());
-        self.entries.iter().filter(move |entry| entry.start < end && start < entry.end)
-    }
-
-    /// What no price makes up for: suppression beside anything else over the same taps.
-    fn mix(&self, request: &Request) -> Option<Refusal> {
-        let is_differential = request.cost.is_differential();
-        let entry = self
-            .beside(request)
-            .find(|entry| !is_differential || !entry.reservation.cost.is_differential())?;
-        let when = entry.when();
-        Some(match (is_differential, entry.reservation.cost.is_differential()) {
-            (true, _) => Refusal::Mixed { other: "made by suppression", when },
-            (false, true) => Refusal::Mixed { other: "differentially private", when },
-            (false, false) => Refusal::Suppressed { when, what: entry.difference(request) },
-        })
-    }
-
-    fn overlap(&self, request: &Request) -> Option<Refusal> {
-        let (start, end) = (request.window.start(), request.window.end());
-        let entry = self.beside(request).next()?;
-        Some(if (entry.start, entry.end) == (start, end) {
-            Refusal::Repeat { what: entry.difference(request) }
-        } else {
-            Refusal::Overlap { other: entry.when() }
-        })
-    }
-
-    /// Every cap that binds: its name, what is spent under it, its limit.
-    fn caps(
-        &self,
-        request: &Request,
-        settings: &Settings,
-    ) -> Vec<(&'static str, MicroEpsilon, MicroEpsilon)> {
-        let mut caps = Vec::new();
-        if let Some(limit) = settings.lifetime {
-            caps.push(("budget.lifetime", self.spent(), limit));
-        }
-        if let Some(horizon) = settings.horizon {
-            // Any run of so many windows that contains this one: the fullest of them binds.
-            let spent = (0..i64::from(horizon.windows))
-                .filter_map(|back| {
-                    let first = WindowId::new(request.window.id().number() - back);
-                    settings.calendar.stretch(first, horizon.windows)
-                })
-                .map(|(start, end)| self.spent_between(start, end))
-                .max()
-                .unwrap_or_default();
-            caps.push(("budget.horizon", spent, horizon.cap));
-        }
-        caps
-    }
-
-    fn spent_between(&self, start: Timestamp, end: Timestamp) -> MicroEpsilon {
-        self.entries.iter().filter(|entry| entry.start < end && start < entry.end).fold(
-            MicroEpsilon::default(),
-            |sum, entry| {
-                sum.checked_add(entry.reservation.cost.epsilon())
-                    .expect("L-3: caps keep the sum inside 64 bits")
-            },
-        )
-    }
 }
 
-fn is_same(reservation: &Reservation, request: &Request) -> bool {
-    reservation.window == request.window.id()
-        && reservation.batch == request.batch
-        && reservation.configuration == request.configuration
-        && reservation.cost == request.cost
-}
-
-/// The record that books a request.
-pub(super) fn reserved(feed: &str, request: &Request) -> Record {
+/// The record that books a request as the release of its window with this number.
+pub(super) fn reserved(feed: &str, request: &Request, revision: u32) -> Record {
     Record::Reserved {
         feed: feed.to_owned(),
         window: request.window.id().number(),
@@ -242,46 +222,76 @@ pub(super) fn reserved(feed: &str, request: &Request) -> Record {
         configuration: request.configuration.to_string(),
         epsilon_micro: request.cost.epsilon().micro(),
         differential: request.cost.is_differential(),
+        revision,
+        why: match &request.edition {
+            Edition::First => None,
+            Edition::Revision { why } => Some(why.clone()),
+        },
     }
 }
 
-fn entry(sequence: u64, record: &Record) -> Result<Entry, String> {
-    let Record::Reserved {
-        feed,
-        window,
-        start,
-        end,
-        batch,
-        configuration,
-        epsilon_micro,
-        differential,
-    } = record
-    else {
-        unreachable!("called for reservations only");
-    };
-    let instant =
-        |text: &str| text.parse::<Timestamp>().map_err(|_| "a time is not RFC 3339".to_owned());
-    if MicroEpsilon::MAX < MicroEpsilon::new(*epsilon_micro) {
-        return Err("a price beyond every budget".to_owned());
+/// The price of a record.
+fn cost(differential: bool, micro: u64) -> Result<Cost, String> {
+    let price = MicroEpsilon::new(micro);
+    match (differential, micro) {
+        _ if MicroEpsilon::MAX < price => Err("a price beyond every budget".to_owned()),
+        (true, _) => Ok(Cost::differential(price)),
+        (false, 0) => Ok(Cost::syntactic()),
+        (false, _) => Err("a release by suppression with a price".to_owned()),
     }
-    Ok(Entry {
-        reservation: Reservation {
-            sequence,
-            window: WindowId::new(*window),
-            batch: Mac::from_hex(batch).ok_or("a MAC is not 64 hexadecimal digits")?,
-            configuration: record::digest(configuration)?,
-            cost: match (differential, epsilon_micro) {
-                (true, &micro) => Cost::differential(MicroEpsilon::new(micro)),
-                (false, 0) => Cost::syntactic(),
-                (false, _) => return Err("a release by suppression with a price".to_owned()),
-            },
-        },
-        feed: feed.clone(),
-        start: instant(start)?,
-        end: instant(end)?,
-        settled: None,
-    })
 }
+
+impl Book {
+    fn entry(&self, sequence: u64, record: &Record, head: Mac) -> Result<Entry, String> {
+        let Record::Reserved {
+            feed,
+            window,
+            start,
+            end,
+            batch,
+            configuration,
+            epsilon_micro,
+            differential,
+            revision,
+            why,
+        } = record
+        else {
+            unreachable!("called for reservations only");
+        };
+        let instant =
+            |text: &str| text.parse::<Timestamp>().map_err(|_| "a time is not RFC 3339".to_owned());
+        let (start, end) = (instant(start)?, instant(end)?);
+        let cost = cost(*differential, *epsilon_micro)?;
+        let editions = self.entries.iter().filter(|entry| (entry.start, entry.end) == (start, end));
+        let window_total = editions
+            .map(|entry| entry.reservation.cost.epsilon())
+            .try_fold(cost.epsilon(), |sum, cost| sum.checked_add(cost))
+            .ok_or("prices beyond every budget")?;
+        Ok(Entry {
+            reservation: Reservation {
+                sequence,
+                window: WindowId::new(*window),
+                batch: Mac::from_hex(batch).ok_or("a MAC is not 64 hexadecimal digits")?,
+                configuration: record::digest(configuration)?,
+                cost,
+                revision: *revision,
+                window_total,
+                feed_key: self.feed_key.clone(),
+                head,
+            },
+            feed: feed.clone(),
+            start,
+            end,
+            settled: None,
+            why: why.clone(),
+        })
+    }
+}
+
+mod verdict;
+
+pub(super) use verdict::Verdict;
+pub use verdict::Would;
 
 #[cfg(test)]
 mod tests;

@@ -25,8 +25,6 @@ pub(crate) struct Chain {
     key: LedgerKey,
     book: Book,
     head: Mac,
-    /// The head after every record, to compare with what a commit remembers.
-    heads: Vec<Mac>,
 }
 
 /// A line that is made but not yet durable. Applied once it is.
@@ -67,7 +65,8 @@ pub(crate) enum Step {
 impl Chain {
     /// A chain without records.
     pub(crate) fn new(key: LedgerKey) -> Self {
-        Self { key, book: Book::default(), head: record::chain_start(), heads: Vec::new() }
+        let book = Book::new(key.feed_key().clone());
+        Self { key, book, head: record::chain_start() }
     }
 
     /// All records so far, each without its line feed.
@@ -92,8 +91,7 @@ impl Chain {
 
     /// Whether the first `n` records end with this MAC.
     pub(crate) fn had(&self, n: u64, head: &Mac) -> bool {
-        let last = usize::try_from(n).ok().and_then(|n| n.checked_sub(1));
-        last.and_then(|last| self.heads.get(last)) == Some(head)
+        n.checked_sub(1).and_then(|last| self.book.mac(last)) == Some(head)
     }
 
     /// Takes the next line (without its line feed).
@@ -109,9 +107,8 @@ impl Chain {
                 fault => broken(fault.to_string()),
             },
         )?;
-        self.book.apply(&record).map_err(broken)?;
+        self.book.append(&record, mac).map_err(broken)?;
         self.head = mac;
-        self.heads.push(mac);
         Ok(())
     }
 
@@ -124,15 +121,15 @@ impl Chain {
 
     /// The opening line of a new ledger.
     pub(crate) fn open(&self, genesis: Genesis) -> Pending {
-        self.next(Record::Genesis(genesis))
+        let feed_key = (genesis.version > 1).then(|| self.key.feed_key().to_string());
+        self.next(Record::Genesis(Genesis { feed_key, ..genesis }))
     }
 
     /// Takes a line that is durable now.
     pub(crate) fn written(&mut self, pending: Pending) -> Result<(), ChainFault> {
         let broken = |what: String| ChainFault::Broken { sequence: pending.sequence, what };
-        self.book.apply(&pending.record).map_err(broken)?;
+        self.book.append(&pending.record, pending.mac).map_err(broken)?;
         self.head = pending.mac;
-        self.heads.push(pending.mac);
         Ok(())
     }
 
@@ -140,7 +137,16 @@ impl Chain {
     pub(crate) fn refusal(&self, request: &Request, settings: &Settings) -> Option<Refusal> {
         match self.book.decide(request, settings) {
             Verdict::Refuse(refusal) => Some(refusal),
-            Verdict::Known(..) | Verdict::Pay => None,
+            Verdict::Known(..) | Verdict::Pay(..) => None,
+        }
+    }
+
+    /// The number that a request's release has or would have among those of its window.
+    pub(crate) fn revision(&self, request: &Request, settings: &Settings) -> u32 {
+        match self.book.decide(request, settings) {
+            Verdict::Known(reservation, _) => reservation.revision,
+            Verdict::Pay(revision) => revision,
+            Verdict::Refuse(_) => 0,
         }
     }
 
@@ -151,19 +157,22 @@ impl Chain {
                 Step::Decided(Outcome::Granted { permit: Permit { reservation }, before })
             }
             Verdict::Refuse(refusal) => Step::Decided(Outcome::Refused(refusal)),
-            Verdict::Pay => Step::Write(self.next(book::reserved(&settings.feed, request))),
+            Verdict::Pay(revision) => {
+                Step::Write(self.next(book::reserved(&settings.feed, request, revision)))
+            }
         }
     }
 
-    /// The permit for a request whose Reserved line is durable now (L-1).
-    pub(crate) fn granted(
-        &mut self,
-        pending: Pending,
-        request: &Request,
-    ) -> Result<Outcome, ChainFault> {
+    /// The permit for what the Reserved line books, which is durable now (L-1).
+    pub(crate) fn granted(&mut self, pending: Pending) -> Result<Outcome, ChainFault> {
         let sequence = pending.sequence;
         self.written(pending)?;
-        let permit = Permit { reservation: Reservation::of(sequence, request) };
+        let booked = self.book.entries().last().filter(|it| it.reservation.sequence == sequence);
+        let Some(entry) = booked else {
+            let what = "a permit was asked for what is no reservation".to_owned();
+            return Err(ChainFault::Broken { sequence, what });
+        };
+        let permit = Permit { reservation: entry.reservation.clone() };
         Ok(Outcome::Granted { permit, before: Before::Nothing })
     }
 

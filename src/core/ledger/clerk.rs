@@ -37,7 +37,7 @@ impl Clerk {
             Step::Decided(outcome) => Ok(outcome),
             Step::Write(line) => {
                 keep(line.payload())?;
-                Ok(self.chain.granted(line, request)?)
+                Ok(self.chain.granted(line)?)
             }
         }
     }

@@ -4,8 +4,9 @@
 //! Promises: L-1 Reserved is durable before a permit exists; L-2 one permit, one release; L-3 caps hold
 //!   over everything ever reserved; L-4 the same window, batch and configuration cost nothing again;
 //!   L-5 a broken chain stops everything.
-//! Refuses: repeats with other data or configuration, overlapping windows, whatever exceeds a cap; and, at any
-//!   price, a release by suppression beside any other release of the same time.
+//! Refuses: repeats with other data or configuration, overlapping windows, whatever exceeds a cap, everything while the
+//!   feed is stopped or under a statement that was not approved; and, at any price, a release by suppression beside
+//!   any other release of the same time.
 //! Why: publishing a window twice with different noise spends its budget twice, whoever reads it.
 
 mod book;
@@ -14,16 +15,19 @@ mod chain;
 mod clerk;
 mod record;
 mod audit;
+mod declaration;
 
 pub use audit::{AuditLedger, AuditPermit};
-pub use book::{Book, Entry};
+pub use book::{Approval, Book, Entry, Stop, Would};
 pub(crate) use chain::{Chain, Pending, Step};
 pub use chain::{ChainFault, opening, read_book};
 #[cfg(any(test, feature = "fixture"))]
 pub use clerk::Clerk;
+pub use declaration::{Declaration, declared};
 pub use record::{Genesis, Record};
 
 use crate::model::{Calendar, Cost, Digest, Mac, MicroEpsilon, Window, WindowId};
+use crate::secret::FeedKey;
 
 /// What somebody wants to release.
 #[derive(Clone, Debug)]
@@ -35,6 +39,39 @@ pub struct Request {
     pub configuration: Digest,
     /// The engine's price.
     pub cost: Cost,
+    /// Digest of the statement that an officer signs.
+    pub statement: Digest,
+    /// The feed's key.
+    pub feed_key: FeedKey,
+    /// The window's first release, or a revision of it.
+    pub edition: Edition,
+}
+
+impl Request {
+    /// For audits and tests: of no feed, under no statement.
+    pub fn of_nobody(window: Window, batch: Mac, configuration: Digest, cost: Cost) -> Self {
+        Self {
+            window,
+            batch,
+            configuration,
+            cost,
+            statement: Digest::of(b"no statement"),
+            feed_key: FeedKey::of_nobody(),
+            edition: Edition::First,
+        }
+    }
+}
+
+/// Which release of a window is wanted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Edition {
+    /// The first one.
+    First,
+    /// A further one: numbered, and paid in full.
+    Revision {
+        /// For the ledger.
+        why: String,
+    },
 }
 
 /// What was booked.
@@ -48,6 +85,14 @@ pub struct Reservation {
     /// Digest of the configuration.
     pub configuration: Digest,
     pub cost: Cost,
+    /// 0 for the window's first release; revisions count from 1.
+    pub revision: u32,
+    /// What all releases of this window cost together, this one included.
+    pub window_total: MicroEpsilon,
+    /// The feed's key.
+    pub feed_key: FeedKey,
+    /// The MAC of the Reserved record: whoever holds the release can tell that the ledger has gone back behind it.
+    pub head: Mac,
 }
 
 /// The right to make one release. Only the ledger makes it; an engine uses it up.
@@ -73,21 +118,31 @@ impl Permit {
         self.reservation
     }
 
+    /// The number of the revision that it is for; 0: the window's first release.
+    pub(crate) fn revision(&self) -> u32 {
+        self.reservation.revision
+    }
+
     /// A permit that no ledger booked, for tests of engines inside this crate.
     #[cfg(any(test, feature = "fixture"))]
     pub(crate) fn unbooked(request: &Request) -> Self {
-        Self { reservation: Reservation::of(u64::MAX, request) }
+        Self { reservation: Reservation::unbooked(u64::MAX, request) }
     }
 }
 
 impl Reservation {
-    fn of(sequence: u64, request: &Request) -> Self {
+    /// A reservation that no ledger booked.
+    fn unbooked(sequence: u64, request: &Request) -> Self {
         Self {
             sequence,
             window: request.window.id(),
             batch: request.batch,
             configuration: request.configuration,
             cost: request.cost,
+            revision: 0,
+            window_total: request.cost.epsilon(),
+            feed_key: request.feed_key.clone(),
+            head: Mac::from_bytes([0; 32]),
         }
     }
 }
@@ -122,8 +177,8 @@ pub enum Before {
 pub enum Refusal {
     /// The window has a release.
     #[error(
-        "the window was paid for already, with {what}; releasing it again would spend its budget twice \
-         (budget.repeat = \"pay\" allows it at full price)"
+        "the window was paid for already, with {what}; releasing it again would spend its budget twice (`tapveil \
+         revise` makes a numbered revision, at full price)"
     )]
     Repeat {
         /// What differs.
@@ -131,8 +186,7 @@ pub enum Refusal {
     },
     /// Another window covers part of the same time.
     #[error(
-        "the window overlaps one that was paid for already ({other}); the same taps would be released \
-         twice (budget.repeat = \"pay\" allows it at full price)"
+        "the window overlaps one that was paid for already ({other}); the same taps would be released twice"
     )]
     Overlap {
         /// The other window's start and end.
@@ -160,6 +214,37 @@ pub enum Refusal {
         /// What differs.
         what: &'static str,
     },
+    /// A revision of a window that has no release.
+    #[error(
+        "the window has no release in place to be revised; `tapveil sanitize` makes the first one"
+    )]
+    NothingToRevise,
+    /// The feed is stopped.
+    #[error(
+        "nothing leaves: {by} stopped this feed on {at} ({why}); `tapveil ledger resume` lets it go on"
+    )]
+    Stopped {
+        /// Who stopped it.
+        by: String,
+        /// When.
+        at: String,
+        why: String,
+    },
+    /// The officer signed another statement.
+    #[error(
+        "{by} approved the statement {approved} on {at}; this configuration has the statement {found}, which nobody \
+         signed (`tapveil check --statement` shows it, `tapveil ledger approve` signs it)"
+    )]
+    NotApproved {
+        /// Who signed.
+        by: String,
+        /// When.
+        at: String,
+        /// What was signed.
+        approved: Digest,
+        /// What would be released.
+        found: Digest,
+    },
     /// Above a cap.
     #[error("{cap} would be exceeded: {spent} spent, {asked} asked, cap {limit}")]
     Cap {
@@ -182,18 +267,12 @@ impl Refusal {
             Self::Overlap { .. } => "overlap",
             Self::Mixed { .. } => "mixed",
             Self::Suppressed { .. } => "repeat",
+            Self::NothingToRevise => "revision",
+            Self::Stopped { .. } => "stopped",
+            Self::NotApproved { .. } => "approval",
             Self::Cap { .. } => "cap",
         }
     }
-}
-
-/// What is done with a window that was paid for already.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Repeat {
-    /// Refuse anything but the very same release.
-    Refuse,
-    /// Allow another one at full price.
-    Pay,
 }
 
 /// The caps. All in micro-ε, all optional; what is absent does not bind.
@@ -207,8 +286,6 @@ pub struct Settings {
     pub lifetime: Option<MicroEpsilon>,
     /// Cap over any so many windows in a row.
     pub horizon: Option<Horizon>,
-    /// What a second release of a window needs.
-    pub repeat: Repeat,
 }
 
 /// A rolling cap.

@@ -27,15 +27,26 @@ pub struct Genesis {
     /// The first window that exists, for a live feed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_window: Option<i64>,
+    /// The key of the feed, which its secret names too; the chain fills it in. Absent in version 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feed_key: Option<String>,
 }
 
 impl Genesis {
-    /// The version that this program writes, and the only one there ever was.
-    pub const VERSION: u32 = 1;
+    /// The version that this program writes.
+    pub const VERSION: u32 = 2;
+    /// The versions that it reads. Version 1 had reservations and settlements of first releases alone.
+    pub const KNOWN: std::ops::RangeInclusive<u32> = 1..=2;
 
     /// Opens a ledger that learns its feed with its first reservation.
     pub fn new(now: jiff::Timestamp) -> Self {
-        Self { version: Self::VERSION, made: now.to_string(), feed: None, first_window: None }
+        Self {
+            version: Self::VERSION,
+            made: now.to_string(),
+            feed: None,
+            first_window: None,
+            feed_key: None,
+        }
     }
 }
 
@@ -63,6 +74,12 @@ pub enum Record {
         /// earlier versions, which knew no other kind than the differentially private one.
         #[serde(default = "yes", skip_serializing_if = "is_yes")]
         differential: bool,
+        /// 0 for a window's first release; revisions count from 1.
+        #[serde(default, skip_serializing_if = "is_first")]
+        revision: u32,
+        /// Why there is a revision.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
     },
     /// The release of a reservation is in place.
     Settled {
@@ -71,6 +88,23 @@ pub enum Record {
         /// Digest of the release's rows.
         release: String,
     },
+    /// The privacy officer signs a statement: from now on nothing is released under another one.
+    Approved {
+        /// Digest of the statement.
+        statement: String,
+        /// Who signs.
+        by: String,
+        /// When, RFC 3339.
+        at: String,
+    },
+    /// Nothing leaves from now on.
+    Stopped { why: String, by: String, at: String },
+    /// Releases go on.
+    Resumed { why: String, by: String, at: String },
+}
+
+fn is_first(revision: &u32) -> bool {
+    *revision == 0
 }
 
 fn yes() -> bool {

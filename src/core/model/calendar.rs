@@ -203,6 +203,13 @@ impl Calendar {
         text.parse::<DateTime>().ok()
     }
 
+    /// The window with this name.
+    pub fn window_named(&self, name: &str) -> Option<Window> {
+        let start = DateTime::strptime("%Y%m%dT%H%M", name.split('_').next()?).ok()?;
+        let window = self.window(self.first_window_from(start)?)?;
+        (window.name() == name).then_some(window)
+    }
+
     fn origin_secs(&self) -> i64 {
         FIRST_MONDAY_SECS + self.day_start_secs
     }
@@ -321,6 +328,11 @@ impl Window {
     /// The directory name of its release, `20151109T0400_20151110T0400`.
     pub fn name(&self) -> String {
         format!("{}_{}", compact(self.start_civil), compact(self.end_civil))
+    }
+
+    /// The range that is this window alone.
+    pub fn span(&self) -> Span {
+        Span { from: self.start_civil, to: self.end_civil }
     }
 
     /// The start with its offset, for people.

@@ -58,6 +58,28 @@ impl Reject {
         Self::ArrivalAfterSeal,
     ];
 
+    /// Whether the record itself cannot be used. The others are left out on purpose, or for when they came.
+    pub fn is_unusable(self) -> bool {
+        match self {
+            Self::Empty
+            | Self::TooLong
+            | Self::NotUtf8
+            | Self::Malformed
+            | Self::MissingField
+            | Self::BadTime
+            | Self::NoZone
+            | Self::TimeSkipped
+            | Self::TimeRepeated
+            | Self::UnknownStation => true,
+            Self::Filtered
+            | Self::OutsideRange
+            | Self::TooFarAhead
+            | Self::Late
+            | Self::NoArrivalTime
+            | Self::ArrivalAfterSeal => false,
+        }
+    }
+
     /// The metric label.
     pub fn label(self) -> &'static str {
         match self {
@@ -126,6 +148,19 @@ impl Counts {
     /// Rejects by reason, all reasons in order.
     pub fn rejects(&self) -> impl Iterator<Item = (Reject, u64)> {
         Reject::ALL.into_iter().zip(self.rejects)
+    }
+
+    /// Records that cannot be used.
+    pub fn n_unusable(&self) -> u64 {
+        self.rejects().filter(|(reason, _)| reason.is_unusable()).map(|(_, n)| n).sum()
+    }
+
+    /// The reasons of some rejects with their counts, in words.
+    pub fn reasons(&self, counts: impl Fn(Reject) -> bool) -> String {
+        let found = self.rejects().filter(|&(reason, n)| n > 0 && counts(reason));
+        let words: Vec<String> =
+            found.map(|(reason, n)| format!("{n} x {}", reason.in_words())).collect();
+        words.join("; ")
     }
 
     /// All rejects.

@@ -1,10 +1,10 @@
 //! The active release worker: which window is at hand, and what it waits for.
 
-use std::fmt;
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
+use super::body::{Body, Done};
 use super::gathering::PendingWindows;
 use super::release::{ReleaseEffect, ReleaseEvent, ReleaseNote, SegmentRecord};
 use super::transaction::{Ended, OutRecord, Topic, Transaction};
@@ -14,7 +14,7 @@ use crate::engine::ReleaseId;
 use crate::ledger::{
     Before, Book, Chain, Genesis, Outcome, Pending, Permit, Refusal, Request, Step,
 };
-use crate::model::{Cost, Window, WindowId};
+use crate::model::{Window, WindowId};
 use crate::passenger::Stamp;
 use crate::seal::SealedWindow;
 
@@ -26,67 +26,21 @@ pub(super) enum Inbox {
     File,
 }
 
-/// What the worker does with the window at hand. Each state waits for one answer.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "one exists at a time, and it is moved a few times a window"
-)]
-enum Body<R: Render> {
-    Resting,
-    Freezing,
-    Clearing {
-        request: Request,
-        sealed: SealedWindow,
-    },
-    Reserving {
-        request: Request,
-        sealed: SealedWindow,
-        line: Pending,
-        commit: Arc<Transaction>,
-    },
-    Making {
-        window: Window,
-        before: Before,
-    },
-    Publishing {
-        made: Arc<Made<R>>,
-        before: Before,
-    },
-    Settling {
-        done: Done,
-        line: Option<Pending>,
-        commit: Arc<Transaction>,
-    },
-    /// The same transaction again, when the group has been heard.
-    Again(Box<Body<R>>),
-}
-
-/// What a transaction finishes.
-enum Done {
-    Opened,
-    Released { window: Window, n_rows: usize, engine: &'static str, paid: Option<Cost> },
-    Withheld { window: Window, refusal: Refusal },
-}
-
-impl Done {
-    fn window(&self) -> Option<WindowId> {
-        match self {
-            Self::Opened => None,
-            Self::Released { window, .. } | Self::Withheld { window, .. } => Some(window.id()),
-        }
-    }
-}
-
 /// What the active worker holds.
 pub(super) struct Active<R: Render> {
     chain: Chain,
     inbox: Inbox,
     body: Body<R>,
+    /// When a worker that may release nothing last looked whether it may again.
+    looked_at: Option<Timestamp>,
 }
+
+/// How often it looks.
+const LOOK_AGAIN: SignedDuration = SignedDuration::from_secs(5);
 
 impl<R: Render> Active<R> {
     pub(super) fn new(chain: Chain, inbox: Inbox) -> Self {
-        Self { chain, inbox, body: Body::Resting }
+        Self { chain, inbox, body: Body::Resting, looked_at: None }
     }
 
     pub(super) fn book(&self) -> &Book {
@@ -114,6 +68,7 @@ impl<R: Render> Active<R> {
             (Body::Resting, ReleaseEvent::Complete(window, stamps)) => {
                 Ok(self.freeze(plan, window, stamps))
             }
+            (Body::Resting, ReleaseEvent::LedgerRead(lines)) => self.looked(plan, &lines),
             (body, ReleaseEvent::Polled(records)) => self.polled(body, records),
             (body, ReleaseEvent::Tick(_)) => {
                 self.body = body;
@@ -190,7 +145,11 @@ impl<R: Render> Active<R> {
     }
 
     fn tick(&mut self, plan: &Arc<ReleasePlan<R>>, now: Timestamp) -> Vec<ReleaseEffect<R>> {
+        let hold = self.chain.book().hold(&plan.statement);
         let Inbox::Segments(pending) = &mut self.inbox else { return Vec::new() };
+        if let Some(refusal) = hold {
+            return self.held(refusal, now).into_iter().collect();
+        }
         if let Some(window) = pending.complete().and_then(|id| plan.calendar.window(id))
             && plan.not_before(&window) <= now
         {
@@ -201,6 +160,28 @@ impl<R: Render> Active<R> {
         let is_done = plan.last.is_some_and(|last| pending.is_done(last, &self.chain));
         let leave = is_done.then_some(ReleaseEffect::Leave(Why::RangeDone));
         delete.into_iter().chain(leave).collect()
+    }
+
+    /// Says once that nothing leaves, then looks now and then whether it may again.
+    fn held(&mut self, refusal: Refusal, now: Timestamp) -> Option<ReleaseEffect<R>> {
+        match self.looked_at {
+            Some(looked) if now.duration_since(looked) < LOOK_AGAIN => return None,
+            _ => {}
+        }
+        let is_told = self.looked_at.replace(now).is_some();
+        Some(if is_told {
+            ReleaseEffect::ReadLedger
+        } else {
+            ReleaseEffect::Tell(ReleaseNote::Held(refusal))
+        })
+    }
+
+    /// Starts over when somebody has let releases go on.
+    fn looked(&self, plan: &ReleasePlan<R>, lines: &[Vec<u8>]) -> Effects<R> {
+        let chain = Chain::read_all(plan.secret.ledger_key(), lines)?;
+        let is_free = chain.book().hold(&plan.statement).is_none();
+        let why = || Why::Replaced("the feed was resumed".to_owned());
+        Ok(is_free.then(|| ReleaseEffect::Leave(why())).into_iter().collect())
     }
 
     fn freeze(
@@ -221,8 +202,9 @@ impl<R: Render> Active<R> {
             let withheld = self.withhold(request.window, refusal);
             return Ok(std::iter::once(note).chain(withheld).collect());
         }
-        let id = ReleaseId::new(&request.window, &plan.configuration);
-        let preflight = ReleaseEffect::Preflight(request.window.clone(), id);
+        let revision = self.chain.revision(&request, &plan.budget);
+        let id = ReleaseId::new(&request.feed_key, &request.window, &plan.configuration, revision);
+        let preflight = ReleaseEffect::Preflight(id);
         self.body = Body::Clearing { request, sealed };
         Ok(vec![note, preflight])
     }
@@ -259,7 +241,7 @@ impl<R: Render> Active<R> {
         request: &Request,
         sealed: SealedWindow,
     ) -> Effects<R> {
-        match self.chain.granted(line, request)? {
+        match self.chain.granted(line)? {
             Outcome::Granted { permit, before } => {
                 Ok(vec![self.make(plan, sealed, permit, before)])
             }
@@ -323,8 +305,7 @@ impl<R: Render> Active<R> {
             }
         };
         let positions = position.into_iter().collect();
-        let is_topic = matches!(self.inbox, Inbox::Segments(_));
-        let ledger_length = (is_topic && line.is_some()).then(|| self.chain.book().n_records());
+        let ledger_length = line.is_some().then(|| self.chain.book().n_records());
         Transaction { records, positions, ledger_length }
     }
 
@@ -372,30 +353,5 @@ impl<R: Render> Active<R> {
                 vec![ReleaseEffect::Tell(ReleaseNote::Withheld { window, refusal })]
             }
         }
-    }
-}
-
-impl<R: Render> Body<R> {
-    /// The transaction it waits for.
-    fn commit(&self) -> Option<&Arc<Transaction>> {
-        match self {
-            Self::Reserving { commit, .. } | Self::Settling { commit, .. } => Some(commit),
-            _ => None,
-        }
-    }
-}
-
-impl<R: Render> fmt::Debug for Body<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Resting => "Resting",
-            Self::Freezing => "Freezing",
-            Self::Clearing { .. } => "Clearing",
-            Self::Reserving { .. } => "Reserving",
-            Self::Making { .. } => "Making",
-            Self::Publishing { .. } => "Publishing",
-            Self::Settling { .. } => "Settling",
-            Self::Again(_) => "Again",
-        })
     }
 }

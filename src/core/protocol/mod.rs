@@ -8,6 +8,7 @@
 //! Why: decisions without I/O can be simulated, crash by crash; `tests/sim` does.
 
 mod active;
+mod body;
 mod gathering;
 mod ingest;
 mod metadata;
@@ -30,7 +31,7 @@ pub use window::{FreezeJob, Made, MakeJob, ReleasePlan, Render};
 use std::fmt;
 
 use crate::engine;
-use crate::ledger::ChainFault;
+use crate::ledger::{ChainFault, Refusal};
 use crate::model::ErrorKind;
 use crate::seal::{GatherError, SegmentError};
 
@@ -77,6 +78,9 @@ pub enum Error {
         /// The feed of the configuration.
         expected: String,
     },
+    /// The officer signed another statement than the one of this configuration.
+    #[error("{0}")]
+    NotApproved(Refusal),
     /// The ledger is shorter than it was.
     #[error(
         "the ledger holds {found} records, but {expected} were there when a release was last committed; payments are \
@@ -151,6 +155,7 @@ impl Error {
             | Self::NoFirstWindow
             | Self::Ledger(ChainFault::OtherSecret) => ErrorKind::Config,
             Self::NoLowOffset(_) | Self::NoPartitions => ErrorKind::External,
+            Self::NotApproved(_) => ErrorKind::Input,
             Self::Engine(error) => error.kind(),
             Self::WrongSegment { .. }
             | Self::GatheredWindows { .. }

@@ -93,7 +93,7 @@ pub enum ReleaseEffect<R: Render> {
     /// Freeze a window.
     Freeze(FreezeJob),
     /// Find out whether a release can be put where it belongs, before anything is paid.
-    Preflight(Window, ReleaseId),
+    Preflight(ReleaseId),
     /// Execute a transaction.
     Commit(Arc<Transaction>),
     /// Draw the noise.
@@ -115,6 +115,8 @@ pub enum ReleaseNote {
     Active,
     /// Another one does.
     StandingBy,
+    /// Nothing leaves until somebody says so; windows wait.
+    Held(Refusal),
     /// A window is frozen: taps that were there twice. For the operator alone.
     Sealed(u64),
     /// A release is in place.
@@ -288,8 +290,21 @@ impl<R: Render> Releaser<R> {
         {
             return Err(Error::OtherFeed { found: found.to_owned(), expected: expected.clone() });
         }
+        if let Some(refusal @ Refusal::NotApproved { .. }) = chain.book().hold(&self.plan.statement)
+            && self.from == From::Segments
+        {
+            return Err(Error::NotApproved(refusal));
+        }
         match start {
             Some(start) => self.start(now, chain, &start),
+            // The topic of a feed that no service has run yet.
+            None if chain.book().n_records() == 0 => {
+                let first = self.plan.first_window(now).ok_or(Error::NoFirstWindow)?;
+                let mut active = Active::new(chain, Inbox::File);
+                let effects = vec![active.open(&self.plan, first, now)];
+                self.state = State::Active(active);
+                Ok(effects)
+            }
             None => {
                 self.state = State::Active(Active::new(chain, Inbox::File));
                 Ok(Vec::new())

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::*;
 use crate::engine::Release;
 use crate::engine::fixture::Echo;
-use crate::ledger::{self, Genesis, Repeat, opening};
+use crate::ledger::{self, Declaration, Edition, Genesis, opening};
 use crate::model::{Calendar, Digest, MicroEpsilon, StationIx, Window, WindowId};
 use crate::passenger::{CardKey, Stamp};
 use crate::seal::{Closing, Judged, Rules, SegmentCodec};
@@ -54,6 +54,8 @@ fn plan() -> ReleasePlan<Rows> {
         engine: Arc::new(Echo { price: MicroEpsilon::new(5) }),
         secret: secret(),
         configuration: Digest::of(b"configuration"),
+        statement: Digest::of(b"statement"),
+        edition: Edition::First,
         max_length: None,
         calendar: calendar(),
         budget: ledger::Settings {
@@ -61,7 +63,6 @@ fn plan() -> ReleasePlan<Rows> {
             calendar: calendar(),
             lifetime: Some(MicroEpsilon::new(5)),
             horizon: None,
-            repeat: Repeat::Refuse,
         },
         n_stations: 2,
         codec: codec(),
@@ -106,6 +107,7 @@ fn follow(worker: &mut Releaser<Rows>, effects: Vec<ReleaseEffect<Rows>>) -> Vec
                 (if paid.is_some() { "paid" } else { "again" }, None)
             }
             ReleaseEffect::Tell(ReleaseNote::Withheld { .. }) => ("withheld", None),
+            ReleaseEffect::Tell(ReleaseNote::Held(_)) => ("held", None),
             ReleaseEffect::Tell(_) => continue,
             _ => ("other", None),
         };
@@ -167,6 +169,64 @@ fn active() -> Releaser<Rows> {
 fn polled(worker: &mut Releaser<Rows>, offset: i64, payload: Vec<u8>) -> Result<(), Error> {
     let records = vec![SegmentRecord { offset, payload }];
     worker.step(ReleaseEvent::Polled(records)).map(|effects| assert!(effects.is_empty()))
+}
+
+/// A worker on segments that has taken over a ledger with these declarations.
+fn declared_to(declarations: &[Declaration]) -> (Releaser<Rows>, Result<(), Error>) {
+    let mut worker = Releaser::of_segments(plan());
+    worker.step(ReleaseEvent::Assigned(now())).unwrap();
+    worker.step(ReleaseEvent::PositionRead(None, 3)).unwrap();
+    let read = worker.step(ReleaseEvent::LedgerRead(lines_of(declarations))).map(|_| ());
+    (worker, read)
+}
+
+/// A ledger with these declarations.
+fn lines_of(declarations: &[Declaration]) -> Vec<Vec<u8>> {
+    let first_window = Some(window().id().number());
+    let genesis = Genesis { first_window, ..Genesis::new(now()) };
+    let mut lines = vec![opening(&secret().ledger_key(), genesis)];
+    for one in declarations {
+        let line = ledger::declared(&secret().ledger_key(), &lines, one, now()).unwrap();
+        lines.push(line);
+    }
+    lines
+}
+
+/// Holds L-7: windows wait while a feed is stopped, and nobody works under a statement that was not signed.
+#[test]
+fn a_live_feed_waits_while_it_is_stopped_and_refuses_what_was_not_signed() {
+    let by = || "A. Officer".to_owned();
+    let stop = Declaration::Stop { why: "a complaint".to_owned(), by: by() };
+    let resume = Declaration::Resume { why: "settled".to_owned(), by: by() };
+    let complete = |worker: &mut Releaser<Rows>| {
+        polled(worker, 3, codec().taps(window().id(), 0, &stamps(0), &[1; 24])).unwrap();
+        polled(worker, 4, codec().finished(window().id(), 0, 1, &[2; 24])).unwrap();
+        let effects = worker.step(ReleaseEvent::Tick(now())).unwrap();
+        effects.iter().map(|effect| matches!(effect, ReleaseEffect::Freeze(_))).collect::<Vec<_>>()
+    };
+    let (mut worker, read) = declared_to(&[stop.clone()]);
+    read.unwrap();
+    assert_eq!(complete(&mut worker), [false], "it says that it is held, once, and does nothing");
+    assert!(worker.step(ReleaseEvent::Tick(now())).unwrap().is_empty());
+    let later = now() + jiff::SignedDuration::from_secs(6);
+    let wanted = worker.step(ReleaseEvent::Tick(later)).unwrap();
+    assert!(matches!(wanted[..], [ReleaseEffect::ReadLedger]), "now and then it looks again");
+    let same = worker.step(ReleaseEvent::LedgerRead(lines_of(&[stop.clone()]))).unwrap();
+    assert!(same.is_empty(), "still stopped");
+    let resumed = lines_of(&[stop.clone(), resume.clone()]);
+    let wanted = worker.step(ReleaseEvent::LedgerRead(resumed)).unwrap();
+    assert!(matches!(wanted[..], [ReleaseEffect::Leave(Why::Replaced(_))]));
+    let (mut worker, read) = declared_to(&[stop, resume]);
+    read.unwrap();
+    assert_eq!(complete(&mut worker), [true]);
+    let signed = |text: &[u8]| Declaration::Approve { statement: Digest::of(text), by: by() };
+    let (mut worker, read) = declared_to(&[signed(b"another"), signed(b"statement")]);
+    read.unwrap();
+    assert_eq!(complete(&mut worker), [true], "the last signature counts");
+    let (_, read) = declared_to(&[signed(b"statement"), signed(b"another")]);
+    let error = read.unwrap_err();
+    assert!(matches!(error, Error::NotApproved(_)), "{error}");
+    assert!(error.to_string().contains("nobody signed"), "{error}");
 }
 
 #[test]

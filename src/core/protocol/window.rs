@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::Error;
 use crate::engine::{self, Engine, Release};
-use crate::ledger::{self, Before, Permit, Request};
+use crate::ledger::{self, Before, Edition, Permit, Request};
 use crate::model::{Calendar, Digest, Window};
 use crate::passenger::Stamp;
 use crate::seal::{SealedWindow, SegmentCodec};
@@ -31,6 +31,10 @@ pub struct ReleasePlan<R> {
     pub secret: Secret,
     /// Digest of the configuration.
     pub configuration: Digest,
+    /// Digest of the statement that an officer signs.
+    pub statement: Digest,
+    /// First releases, or revisions.
+    pub edition: Edition,
     /// How many taps of a card count.
     pub max_length: Option<NonZeroU32>,
     pub calendar: Calendar,
@@ -87,6 +91,9 @@ impl<R> ReleasePlan<R> {
             batch: *sealed.mac(),
             configuration: self.configuration,
             cost: self.engine.price(),
+            statement: self.statement,
+            feed_key: self.secret.feed_key(),
+            edition: self.edition.clone(),
         }
     }
 }
@@ -180,7 +187,8 @@ impl<R: Render> MakeJob<R> {
     /// Does it: noise, then the release as it leaves.
     pub fn run(self) -> Result<Made<R>, Error> {
         let ReleasePlan { engine, secret, configuration, render, .. } = &*self.plan;
-        let noise = secret.noise_key(self.sealed.window().id(), self.sealed.mac(), configuration);
+        let (window, revision) = (self.sealed.window().id(), self.permit.revision());
+        let noise = secret.noise_key(window, self.sealed.mac(), configuration, revision);
         let release = engine.sanitize(&self.sealed, self.permit, &noise)?;
         let rendered = render.render(&release).map_err(Error::Render)?;
         let digest = render.digest(&rendered);

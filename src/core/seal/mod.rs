@@ -70,6 +70,11 @@ impl SealedWindow {
         &self.mac
     }
 
+    /// Cards in it; for the operator only.
+    pub fn n_cards(&self) -> u64 {
+        self.trajectories.len() as u64
+    }
+
     /// Taps that were there twice; for the operator only.
     pub fn n_duplicates(&self) -> u64 {
         self.n_duplicates

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::engine::fixture;
-use crate::ledger::{Before, Clerk, Outcome, Refusal, Repeat, Request, Reservation, Settings};
+use crate::ledger::{Before, Clerk, Outcome, Refusal, Request, Reservation, Settings};
 use crate::model::{Calendar, Digest, ErrorKind, Mac, MicroEpsilon, Window, WindowId};
 use crate::protocol::OutRecord;
 use crate::secret::Secret;
@@ -67,8 +67,7 @@ fn key(seed: u8) -> LedgerKey {
 
 fn settings() -> Settings {
     let calendar = Calendar::new(TimeZone::UTC, 86_400, 4 * 3_600, 3_600).unwrap();
-    let (lifetime, horizon, repeat) = (None, None, Repeat::Refuse);
-    Settings { feed: "metro".to_owned(), calendar, lifetime, horizon, repeat }
+    Settings { feed: "metro".to_owned(), calendar, lifetime: None, horizon: None }
 }
 
 fn day(number: i64) -> Window {
@@ -76,12 +75,12 @@ fn day(number: i64) -> Window {
 }
 
 fn request(number: i64, batch: u8) -> Request {
-    Request {
-        window: day(number),
-        batch: Mac::from_bytes([batch; 32]),
-        configuration: Digest::of(b"configuration"),
-        cost: fixture::price(MicroEpsilon::new(1_000_000)),
-    }
+    Request::of_nobody(
+        day(number),
+        Mac::from_bytes([batch; 32]),
+        Digest::of(b"configuration"),
+        fixture::price(MicroEpsilon::new(1_000_000)),
+    )
 }
 
 fn now() -> Timestamp {

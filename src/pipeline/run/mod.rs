@@ -23,6 +23,7 @@ use super::Error;
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::kafka;
+use crate::kafka::ledger::TopicLedger;
 use crate::ledger::{self, Book, read_book};
 use crate::metrics::Health;
 use crate::model::WindowId;
@@ -216,6 +217,32 @@ fn wait_for_ledger(
         std::thread::sleep(Duration::from_millis(500));
     }
     Ok(None)
+}
+
+/// The ledger topic for a command that is no member of a group: it books without positions.
+pub(super) fn lone_ledger(kafka: &kafka::Settings) -> Result<TopicLedger, Error> {
+    if !kafka::connect(kafka, &mut |_| {}, &|| false)? {
+        unreachable!("nobody stops a command's connection");
+    }
+    kafka::topics::ensure(kafka, None, Role::Release)?;
+    Ok(TopicLedger::new(kafka, std::rc::Rc::new(NoGroup)))
+}
+
+/// Who is no member of any group owns no partition, and commits no position.
+struct NoGroup;
+
+impl kafka::Membership for NoGroup {
+    fn topic(&self) -> &str {
+        ""
+    }
+
+    fn metadata(&self) -> Option<rdkafka::consumer::ConsumerGroupMetadata> {
+        None
+    }
+
+    fn owns(&self, positions: &[crate::protocol::Position]) -> bool {
+        positions.is_empty()
+    }
 }
 
 /// The ledger topic, read from its beginning to its end and checked record by record.

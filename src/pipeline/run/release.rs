@@ -11,12 +11,14 @@ use rdkafka::{Offset, TopicPartitionList};
 use super::{Event as RunEvent, Service, Stop};
 use crate::kafka::ledger::TopicLedger;
 use crate::kafka::{self, Group, crash_point};
+use crate::ledger::Edition;
 use crate::metrics::Gathered;
+use crate::pipeline::head::{self, KeptHead};
 use crate::pipeline::release::{Driver, Event, Seams, Source, Watch};
 use crate::pipeline::{Error, publish_settings, release_plan};
 use crate::protocol::{Committed, ReleaseEvent, ReleaseNote, Releaser, SegmentRecord, Why};
-use crate::publish::topic::ReleaseTopic;
-use crate::publish::{Files, Renderer, Sink};
+use crate::publish::topic::{RecordKind, ReleaseTopic};
+use crate::publish::{Files, Renderer, Sink, Standing};
 
 const ANSWER: Duration = Duration::from_secs(20);
 /// Positions behind a dead worker's open transaction are known when the brokers have ended it: after its 15 s, and they
@@ -32,6 +34,7 @@ const BATCH_BYTES: usize = 2 << 20;
 /// Joins the group of release workers and works until it is stopped or leaves.
 pub(super) fn work(service: &Service<'_>, stop: &Stop) -> Result<Why, Error> {
     let settings = service.kafka;
+    refuse_unbooked(service)?;
     let name = format!("{}.release", settings.group);
     let group = Rc::new(Group::join(settings, &name, &settings.topics.segments)?);
     let mut source = Segments { service, group: group.clone(), strays: Vec::new() };
@@ -58,12 +61,34 @@ pub(super) fn work(service: &Service<'_>, stop: &Stop) -> Result<Why, Error> {
         watch: &mut CrashPoints,
         ledger_name: settings.topics.ledger.clone(),
         source_name: settings.topics.segments.clone(),
+        ledger_key: service.settings.secret.ledger_key(),
+        head: KeptHead::beside(&service.settings.secret_file),
+        is_head_spare: true,
     };
-    let worker = Releaser::of_segments(release_plan(service.settings, words));
+    let worker = Releaser::of_segments(release_plan(service.settings, words, Edition::First));
     let done = Driver::new(worker, seams)
         .run(&|| stop.is_set(), &mut |worker| turn(service, &group, worker));
     group.consumer().unsubscribe();
     done
+}
+
+/// A ledger without any release, where the topic of the releases has some of this feed, is not this feed's ledger.
+fn refuse_unbooked(service: &Service<'_>) -> Result<(), Error> {
+    let (settings, kafka) = (service.settings, service.kafka);
+    let book = super::topic_book(settings, kafka)?;
+    if !book.entries().is_empty() {
+        return Ok(());
+    }
+    let ledger = &kafka.topics.ledger;
+    KeptHead::beside(&settings.secret_file).check(&book, ledger)?;
+    let mut standing = Vec::new();
+    let timeout = kafka.connect_timeout;
+    kafka::read_committed(kafka, &kafka.topics.releases, kafka::HEADER, timeout, &mut |record| {
+        let is_manifest = record.header.as_deref() == Some(RecordKind::Manifest.name().as_bytes());
+        let payload = record.payload.filter(|_| is_manifest);
+        standing.extend(payload.and_then(|text| Standing::of_manifest(&text)));
+    })?;
+    head::check_standing(&book, ledger, &standing)
 }
 
 /// Shows how things are, now and then.

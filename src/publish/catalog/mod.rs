@@ -6,6 +6,7 @@ mod open;
 
 pub use open::{Opened, ReleaseSummary, file, fingerprint, list, open};
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
@@ -14,8 +15,8 @@ use serde_json::Value;
 
 use crate::model::Digest;
 
-use super::disk;
 use super::manifest::{MANIFEST, MANIFEST_MOST_BYTES, Manifest, canonical};
+use super::{Standing, disk};
 
 /// The catalog's file.
 pub(super) const CATALOG: &str = "catalog.json";
@@ -42,6 +43,15 @@ pub(super) struct Entry {
     pub(super) name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) release_id: Option<String>,
+    /// Absent for a window's first release.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) revision: Option<u32>,
+    /// The latest release of the same window, for every one before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) superseded_by: Option<String>,
+    /// The key that signed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) signed_by: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) window: Option<Bounds>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -65,6 +75,7 @@ impl Catalog {
     /// Of these releases, by name.
     pub(super) fn new(mut releases: Vec<Entry>) -> Self {
         releases.sort_by(|a, b| a.name.cmp(&b.name));
+        supersede(&mut releases);
         Self { format: FORMAT, releases }
     }
 
@@ -97,7 +108,59 @@ impl Catalog {
     /// What the directories say.
     pub(super) fn scan(out: &Path) -> io::Result<Self> {
         let names = directories(out)?;
-        Ok(Self::new(names.iter().filter_map(|name| Entry::of(out, name)).collect()))
+        Ok(Self::of(out, names.iter().map(String::as_str)))
+    }
+
+    /// What these directories say.
+    pub(super) fn of<'a>(out: &Path, names: impl Iterator<Item = &'a str>) -> Self {
+        Self::new(names.filter_map(|name| Entry::of(out, name)).collect())
+    }
+}
+
+/// Every release of a window but the latest says which one that is.
+fn supersede(releases: &mut [Entry]) {
+    let mut latest: BTreeMap<(String, String), (u32, String)> = BTreeMap::new();
+    let bounds = |entry: &Entry| {
+        let window = entry.window.as_ref()?;
+        Some((window.start.clone(), window.end.clone()))
+    };
+    for entry in releases.iter() {
+        if let (Some(key), Some(id)) = (bounds(entry), &entry.release_id) {
+            let revision = entry.revision.unwrap_or(0);
+            let known = latest.entry(key).or_insert((revision, id.clone()));
+            if known.0 < revision {
+                *known = (revision, id.clone());
+            }
+        }
+    }
+    for entry in releases {
+        let last = bounds(entry).and_then(|key| latest.get(&key));
+        entry.superseded_by = last
+            .filter(|(revision, _)| entry.revision.unwrap_or(0) < *revision)
+            .map(|(_, id)| id.clone());
+    }
+}
+
+/// Where the ledger stood for every release of a directory that says so.
+pub(super) fn standing(out: &Path) -> io::Result<Vec<Standing>> {
+    let found = directories(out)?.into_iter().filter_map(|name| {
+        let text = disk::read(&out.join(name).join(MANIFEST), MANIFEST_MOST_BYTES).ok()?;
+        Standing::of_manifest(&text)
+    });
+    Ok(found.collect())
+}
+
+impl Standing {
+    /// What a manifest says about its own payment; `None` if it says nothing.
+    pub fn of_manifest(text: &[u8]) -> Option<Self> {
+        let privacy = Manifest::read(text).ok()?.package.privacy;
+        let mark = privacy.ledger?;
+        Some(Self {
+            release_id: privacy.release_id,
+            feed_key: privacy.feed_key?,
+            record: mark.record,
+            mac: mark.mac,
+        })
     }
 }
 
@@ -107,6 +170,9 @@ impl Entry {
         let bare = Self {
             name: name.to_owned(),
             release_id: None,
+            revision: None,
+            superseded_by: None,
+            signed_by: None,
             window: None,
             engine: None,
             sha256: None,
@@ -126,6 +192,8 @@ impl Entry {
         };
         Some(Self {
             release_id: Some(privacy.release_id),
+            revision: Some(privacy.revision).filter(|revision| *revision > 0),
+            signed_by: privacy.signed_by,
             window: Some(Bounds { start: privacy.window.start, end: privacy.window.end }),
             engine: Some(privacy.engine.name),
             sha256,

@@ -137,7 +137,13 @@ pub(super) struct Privacy {
     /// The form of this object and of the release's files. Format 1 had no such member.
     pub(super) format: u32,
     pub(super) release_id: String,
+    /// 0, or absent, for the window's first release.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub(super) revision: u32,
     pub(super) feed: String,
+    /// Names the feed among all others. Absent before ledgers had it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) feed_key: Option<String>,
     pub(super) window: WindowFacts,
     pub(super) windows_protected: bool,
     pub(super) windows_note: String,
@@ -145,6 +151,9 @@ pub(super) struct Privacy {
     pub(super) engine: EngineEntry,
     pub(super) guarantee: GuaranteeEntry,
     pub(super) budget: Budget,
+    /// Where the ledger stood when the release was paid for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) ledger: Option<LedgerMark>,
     pub(super) shares: Vec<Map<String, Value>>,
     pub(super) thresholds: Vec<Threshold>,
     pub(super) universe: Universe,
@@ -153,6 +162,9 @@ pub(super) struct Privacy {
     pub(super) code: Code,
     pub(super) config_sha256: String,
     pub(super) files: Vec<FileEntry>,
+    /// The key that signs; absent: nobody did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) signed_by: Option<String>,
     pub(super) manifest_sha256: String,
 }
 
@@ -186,10 +198,26 @@ pub(super) struct GuaranteeEntry {
     pub(super) not_protected: Vec<String>,
 }
 
+fn is_first(revision: &u32) -> bool {
+    *revision == 0
+}
+
+/// A record of the ledger: a ledger that does not have it is an older copy, or another one.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(super) struct LedgerMark {
+    /// Its number.
+    pub(super) record: u64,
+    /// Its MAC, which follows from every record up to it.
+    pub(super) mac: String,
+}
+
 /// Caps in micro-ε; `horizon` in windows.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct Budget {
     pub(super) spent_micro: u64,
+    /// What all releases of this window cost together, this one included. Absent in older manifests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) window_total_micro: Option<u64>,
     pub(super) horizon: Option<u32>,
     pub(super) cap: Option<u64>,
     pub(super) lifetime: Option<u64>,

@@ -6,13 +6,20 @@ use std::path::Path;
 use super::super::contents::required;
 use super::super::disk;
 use super::super::manifest::{FileEntry, MANIFEST, MANIFEST_MOST_BYTES, Manifest, Package};
-use super::{Checked, Problem, content, is_plain, name_of};
+use super::super::signature::{self, SIGNATURE, SIGNATURE_MOST_BYTES};
+use super::{Checked, Problem, content, is_plain, name_of, said_twice};
 
 /// Checks a release's directory.
 pub(super) fn check(dir: &Path) -> Checked {
-    let mut checked = Checked { name: name_of(dir), id: None, problems: Vec::new() };
+    let mut checked =
+        Checked { name: name_of(dir), id: None, signed_by: None, problems: Vec::new() };
     let Some(package) = check_manifest(dir, &mut checked.problems) else { return checked };
     checked.id = Some(package.privacy.release_id.clone());
+    checked.signed_by.clone_from(&package.privacy.signed_by);
+    // Format 1 said less, and not always the same.
+    if package.privacy.format > 1 {
+        said_twice::check(dir, &package.privacy, &mut checked.problems);
+    }
     let intact = check_files(dir, &package, &mut checked.problems);
     check_unlisted(dir, &package, &mut checked.problems);
     check_resources(&package, &mut checked.problems);
@@ -43,7 +50,25 @@ fn check_manifest(dir: &Path, problems: &mut Vec<Problem>) -> Option<Package> {
     if !manifest.has_own_digest {
         complain("was changed: manifest_sha256 does not fit".to_owned());
     }
+    check_signature(dir, &text, manifest.package.privacy.signed_by.as_deref(), problems);
     Some(manifest.package)
+}
+
+/// A release that says who signed it must have a signature that fits; one of an earlier program has none.
+fn check_signature(
+    dir: &Path,
+    manifest: &[u8],
+    signed_by: Option<&str>,
+    problems: &mut Vec<Problem>,
+) {
+    let there = disk::read(&dir.join(SIGNATURE), SIGNATURE_MOST_BYTES);
+    let fault = match (signed_by, there) {
+        (None, Err(_)) => None,
+        (None, Ok(_)) => Some("is there, but the manifest names no key".to_owned()),
+        (Some(_), Err(error)) => Some(format!("cannot be read: {error}")),
+        (Some(key), Ok(line)) => signature::fault(&line, manifest, key),
+    };
+    problems.extend(fault.map(|what| Problem::new(SIGNATURE, what)));
 }
 
 /// Compares every listed file with its entry; gives the names of those that fit.
@@ -101,7 +126,8 @@ fn check_unlisted(dir: &Path, package: &Package, problems: &mut Vec<Problem>) {
     let mut names: Vec<String> = entries.flatten().map(|entry| name_of(&entry.path())).collect();
     names.sort();
     for name in names {
-        if name != MANIFEST && !package.privacy.files.iter().any(|entry| entry.name == name) {
+        let is_listed = name == MANIFEST || name == SIGNATURE;
+        if !is_listed && !package.privacy.files.iter().any(|entry| entry.name == name) {
             problems.push(Problem::new(&name, "is no part of the release"));
         }
     }

@@ -10,6 +10,7 @@ mod content;
 mod format_1;
 mod listed;
 mod promise;
+mod said_twice;
 mod records;
 mod tables;
 
@@ -17,8 +18,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::catalog::{CATALOG, CATALOG_MOST_BYTES, Catalog, Entry};
+use super::catalog::{CATALOG, CATALOG_MOST_BYTES, Catalog};
 use super::manifest::MANIFEST;
+use super::signature::SIGNATURE;
 use super::{Error, disk};
 
 /// What was found.
@@ -54,6 +56,8 @@ pub struct Checked {
     pub name: String,
     /// Its id, if the manifest could be read.
     pub id: Option<String>,
+    /// The key that signed it; `None`: nobody did.
+    pub signed_by: Option<String>,
     /// Empty if it is sound.
     pub problems: Vec<Problem>,
 }
@@ -70,6 +74,20 @@ impl Problem {
     fn new(file: &str, what: impl Into<String>) -> Self {
         Self { file: file.to_owned(), what: what.into() }
     }
+}
+
+/// The same, and every release must be signed with this key: the one that the agency hands out.
+pub fn verify_with_key(dir: &Path, key: &str) -> Result<Report, Error> {
+    let mut report = verify(dir)?;
+    for checked in &mut report.releases {
+        let what = match checked.signed_by.as_deref() {
+            Some(signer) if signer == key => continue,
+            Some(signer) => format!("is by another key than --key: {signer}"),
+            None => "is missing: nobody signed this release".to_owned(),
+        };
+        checked.problems.push(Problem::new(SIGNATURE, what));
+    }
+    Ok(report)
 }
 
 /// Checks one release, or all releases of a directory with their catalog.
@@ -156,11 +174,13 @@ fn check_catalog(out: &Path, report: &mut Report) -> BTreeSet<String> {
             return BTreeSet::new();
         }
     };
+    let names = catalog.releases.iter().map(|entry| entry.name.as_str());
+    let found = Catalog::of(out, names.filter(|name| is_plain(name)));
     for entry in &catalog.releases {
         let name = &entry.name;
         if !is_plain(name) || !is_there(&out.join(name)) {
             problems.push(Problem::new(CATALOG, format!("lists {name:?}, which is not there")));
-        } else if Entry::of(out, name).as_ref() != Some(entry) {
+        } else if !found.releases.contains(entry) {
             let what = format!("says something else about {name} than its {MANIFEST}");
             problems.push(Problem::new(CATALOG, what));
         }
@@ -192,7 +212,9 @@ fn looks_like_a_window(name: &str) -> bool {
                 _ => byte.is_ascii_digit(),
             })
     };
-    name.split_once('_').is_some_and(|(start, end)| is_moment(start) && is_moment(end))
+    let (plain, revision) = name.split_once("_r").unwrap_or((name, "0"));
+    plain.split_once('_').is_some_and(|(start, end)| is_moment(start) && is_moment(end))
+        && revision.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Whether a name can only mean an entry right here.

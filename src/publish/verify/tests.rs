@@ -7,6 +7,7 @@ use crate::model::{Digest, ErrorKind, PathKind};
 
 use super::super::contents::NAMES;
 use super::super::manifest::{Manifest, Package};
+use super::super::signature;
 use super::super::tests::{
     Publisher, measured, published, relative, release, row, sequences, settings, stations, window,
 };
@@ -56,6 +57,10 @@ fn reseal(dir: &Path, change: impl FnOnce(&mut Package)) {
     change(&mut package);
     package.privacy.manifest_sha256 = package.digest();
     fs::write(dir.join(MANIFEST), package.text()).unwrap();
+    if package.privacy.signed_by.is_some() {
+        let signer = settings(&stations()).signer;
+        fs::write(dir.join(SIGNATURE), signature::line(&signer, &package.text())).unwrap();
+    }
     let out = dir.parent().unwrap();
     fs::write(out.join(CATALOG), Catalog::scan(out).unwrap().text()).unwrap();
 }

@@ -164,7 +164,12 @@ fn groups_take_two_parts_in_f_of_a_level() {
 fn growth_of_hybrid_and_simple_is_as_computed_by_hand() {
     let growth = |n, input, groups, n_slots| {
         let engine = Hybrid::new(settings(n, input, groups)).unwrap();
-        engine.forecast(n_slots).expected_error.unwrap().get("false_paths_per_empty_path").unwrap()
+        engine
+            .forecast(n_slots, crate::engine::USUAL_CARDS)
+            .expected_error
+            .unwrap()
+            .get("false_paths_per_empty_path")
+            .unwrap()
     };
     let simple = growth(944, PathKind::Untimed, None, 168);
     assert!((26.0..30.0).contains(&simple), "{simple}");

@@ -165,7 +165,7 @@ impl Engine for Lk {
         EngineDescription { name: "lk", version: REVISION, parameters }
     }
 
-    fn forecast(&self, _: u32) -> Forecast {
+    fn forecast(&self, _: u32, _: u64) -> Forecast {
         Forecast::default()
     }
 

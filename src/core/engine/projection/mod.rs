@@ -169,7 +169,7 @@ impl Engine for Projection {
         EngineDescription { name: "projection", version: REVISION, parameters }
     }
 
-    fn forecast(&self, _: u32) -> Forecast {
+    fn forecast(&self, _: u32, _: u64) -> Forecast {
         Forecast::default()
     }
 

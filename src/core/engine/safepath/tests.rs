@@ -110,7 +110,7 @@ fn growth_is_a_property_of_the_configuration() {
     let of = |settings| {
         SafePath::new(settings, 168)
             .unwrap()
-            .forecast(168)
+            .forecast(168, crate::engine::USUAL_CARDS)
             .expected_error
             .unwrap()
             .get("false_paths_per_empty_path")
@@ -195,11 +195,8 @@ fn slots_never_decrease_along_a_released_path() {
 fn a_permit_for_something_else_makes_no_release() {
     let engine = SafePath::new(settings(68), 24).unwrap();
     let (mine, other) = (sealed(&[vec![(1, 1)]]), sealed(&[vec![(1, 2)]]));
-    let request = |window: &SealedWindow, cost| Request {
-        window: window.window().clone(),
-        batch: *window.mac(),
-        configuration: Digest::of(b"test"),
-        cost,
+    let request = |window: &SealedWindow, cost| {
+        Request::of_nobody(window.window().clone(), *window.mac(), Digest::of(b"test"), cost)
     };
     let cheap = Cost::differential(MicroEpsilon::new(1));
     for wrong in [request(&other, engine.price()), request(&mine, cheap)] {

@@ -23,7 +23,7 @@ proptest! {
 fn growth_of_seqpt_is_as_computed_by_hand() {
     let growth = SeqPt::new(params(20))
         .unwrap()
-        .forecast(24)
+        .forecast(24, crate::engine::USUAL_CARDS)
         .expected_error
         .unwrap()
         .get("false_paths_per_empty_path")

@@ -59,12 +59,12 @@ pub(crate) fn sealed(paths: &[Path]) -> SealedWindow {
 }
 
 pub(crate) fn release(engine: &dyn Engine, window: &SealedWindow, seed: u64) -> Release {
-    let request = Request {
-        window: window.window().clone(),
-        batch: *window.mac(),
-        configuration: Digest::of(b"test"),
-        cost: engine.price(),
-    };
+    let request = Request::of_nobody(
+        window.window().clone(),
+        *window.mac(),
+        Digest::of(b"test"),
+        engine.price(),
+    );
     let permit = Permit::unbooked(&request);
     engine.sanitize(window, permit, &NoiseKey::for_test(seed)).unwrap()
 }

@@ -166,7 +166,7 @@ impl<R: TreeMechanism> Engine for R {
         Guarantee::differential(self.params().epsilon, self.params().max_length)
     }
 
-    fn forecast(&self, n_slots: u32) -> Forecast {
+    fn forecast(&self, n_slots: u32, _: u64) -> Forecast {
         let Ok(level) = self.level(n_slots) else { return Forecast::default() };
         let false_children = level.false_children();
         let nodes = expected_nodes(false_children, self.params().height.get());

@@ -245,18 +245,19 @@ impl Engine for Weave {
         EngineDescription { name: "weave", version: REVISION, parameters }
     }
 
-    /// The shares for a window of 100,000 cards with four taps each: the true ones follow from noisy answers.
-    fn forecast(&self, n_slots: u32) -> Forecast {
-        const CARDS: u64 = 100_000;
+    /// The shares for a window of so many cards with four taps each: the true ones follow from noisy answers.
+    fn forecast(&self, n_slots: u32, n_cards: u64) -> Forecast {
+        let n_cards = n_cards.clamp(1, 1 << 26);
         let terms = self.terms(n_slots, 3_600);
-        let split = Split::new(&terms, CARDS);
+        let split = Split::new(&terms, n_cards);
         let mut lengths = vec![0; terms.shape.longest as usize];
         let usual = lengths.len().min(4) - 1;
-        lengths[usual] = CARDS as i64 * i64::from(UNIT);
+        lengths[usual] = n_cards as i64 * i64::from(UNIT);
         let scale = scale(terms.epsilon, split.of(Name::Lengths).max(1), NonZeroU32::MIN);
-        let plan = Plan::new(terms, split, &KnownLengths { cards: CARDS, noisy: &lengths, scale });
+        let plan =
+            Plan::new(terms, split, &KnownLengths { cards: n_cards, noisy: &lengths, scale });
         Forecast {
-            shares_of: "every table that is measured, with its share of epsilon, for a window of 100,000 cards",
+            shares_of: "every table that is measured, with its share of epsilon, for a window of about so many cards (--cards)",
             shares: shares(&plan),
             expected_error: Some(expected_error(&plan)),
             warnings: Vec::new(),

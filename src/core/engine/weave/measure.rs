@@ -34,8 +34,8 @@ impl Answers {
 }
 
 impl Answers {
-    /// What a synthetic window is compared with. Where only cards tell legs from other steps, the two kinds are added up:
-    /// a sum of two noisy cells is a cell of the table that has one kind.
+    /// What a synthetic window is compared with. Where only cards tell legs from other steps, the two kinds are added
+    /// up: a sum of two noisy cells is a cell of the table that has one kind.
     pub(super) fn for_synthetic(&self) -> Cow<'_, Self> {
         if !self.plan.moves.kinds.are_known_of_cards_alone() {
             return Cow::Borrowed(self);

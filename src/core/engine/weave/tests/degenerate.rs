@@ -125,7 +125,7 @@ fn what_does_not_fit_is_a_complaint_before_anything_is_booked() {
 #[test]
 fn a_forecast_names_every_table_with_its_share() {
     let engine = Weave::new(settings(30, 1_000_000), 24).unwrap();
-    let forecast = engine.forecast(24);
+    let forecast = engine.forecast(24, crate::engine::USUAL_CARDS);
     assert!(
         forecast.shares.len() >= 10
             && forecast.shares.iter().any(|share| share.class.contains("origin"))
