@@ -59,7 +59,7 @@ const QUESTIONS: &str = "Where the usual questions are answered
   NIST SP 800-226: unit of privacy, epsilon: what is protected; accounting over releases: what it costs; trust model:
     who sees what; algorithm, proof and audit: how it is made; data collection and bias: what is not protected
   Opinion 05/2014 of the Article 29 Working Party: singling out, linkability, inference: what it means for one passenger
-  How to choose epsilon: below 1 an attacker's odds move little; at 1 from 50 to at most 73 in 100; above 5 they can
+  How to choose epsilon: below 1 an attacker's odds move little; at 1 from 50 to at most 74 in 100; above 5 they can
     become near certainty, and the promise means little. `tapveil compare` shows what a smaller one costs
 ";
 

@@ -121,6 +121,7 @@ fn the_page_gives_odds_days_and_what_a_range_means() {
         assert!(words.contains(expected), "{expected:?} is not in\n{words}");
     }
     assert!(statement(&feed, RANGE).text.contains("says nothing about anybody"));
-    let lk = statement(&feed, "[engine]\nname = \"lk\"\nlk = { l = 2, k = 1, allow_unsound = true }");
+    let lk =
+        statement(&feed, "[engine]\nname = \"lk\"\nlk = { l = 2, k = 1, allow_unsound = true }");
     assert!(lk.text.contains("Guarantee: Nothing."), "{}", lk.text);
 }
