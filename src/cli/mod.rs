@@ -12,6 +12,7 @@ mod check;
 mod config;
 #[cfg(feature = "kafka")]
 mod demo;
+mod evaluate;
 #[cfg(feature = "kafka")]
 mod export;
 mod failure;
@@ -79,6 +80,8 @@ enum Command {
     Sanitize(sanitize::Arguments),
     /// Check releases: hashes, manifest, rows
     Verify(verify::Arguments),
+    /// Say what releases are worth and what they give away, beside their raw taps. Private output
+    Evaluate(evaluate::Arguments),
     /// Check a configuration and show what it means; all complaints at once
     Check(check::Arguments),
     /// Print every configuration key with its default and reason, or a JSON Schema for editors
@@ -135,6 +138,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, registry: &Registry) -
         Command::Init(arguments) => init::run(&arguments, registry),
         Command::Sanitize(arguments) => sanitize::run(&arguments, registry),
         Command::Verify(arguments) => verify::run(&arguments),
+        Command::Evaluate(arguments) => evaluate::run(&arguments, registry),
         Command::Check(arguments) => check::run(&arguments, registry),
         Command::Config(arguments) => config::run(&arguments, registry),
         Command::Audit(arguments) => audit::run(&arguments, registry),

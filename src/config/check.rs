@@ -20,7 +20,7 @@ use super::keys::{
 };
 use super::live_check::{closing, http, log, release};
 use super::warnings::warnings;
-use super::{Caps, Feed, Settings, kafka_check, migrate};
+use super::{Caps, Feed, Settings, TripRule, kafka_check, migrate};
 use crate::engine::{Engine, Registration, Registry, World};
 use crate::ledger::{Horizon, Repeat};
 use crate::model::{Calendar, MicroEpsilon, Stations};
@@ -68,7 +68,8 @@ fn read(file: &mut File<'_>, base: &Path, registry: &Registry) -> Option<Setting
         .as_ref()
         .zip(window.as_ref())
         .and_then(|(calendar, window)| range(file, calendar, window));
-    let engine = engine(file, registry, &stations, &calendar, &window);
+    let trips = trips(file);
+    let engine = engine(file, registry, &stations, &calendar, &window, trips);
     let caps = caps(file);
     if let (Some(engine), Some(caps)) = (&engine, &caps) {
         check_prices(file, engine.as_ref(), caps);
@@ -97,6 +98,7 @@ fn read(file: &mut File<'_>, base: &Path, registry: &Registry) -> Option<Setting
         from,
         to,
         engine,
+        trips: trips?,
         caps: caps?,
         release: release?,
         http: http?,
@@ -222,6 +224,12 @@ fn range(file: &mut File<'_>, calendar: &Calendar, window: &WindowKeys) -> Optio
     Some((from, to))
 }
 
+fn trips(file: &mut File<'_>) -> Option<TripRule> {
+    let TripKeys { from, longest } = file.section::<TripKeys>("trips")?;
+    let secs = u32::try_from(longest.0.as_secs()).unwrap_or(u32::MAX);
+    Some(TripRule { from, longest_secs: NonZeroU32::new(secs) })
+}
+
 /// The engine that `engine.name` says, built from its own section.
 fn engine(
     file: &mut File<'_>,
@@ -229,8 +237,9 @@ fn engine(
     stations: &Option<Arc<Stations>>,
     calendar: &Option<Calendar>,
     window: &Option<WindowKeys>,
+    trips: Option<TripRule>,
 ) -> Option<Arc<dyn Engine>> {
-    let (keys, trips) = (file.section::<EngineKeys>("engine"), file.section::<TripKeys>("trips"));
+    let keys = file.section::<EngineKeys>("engine");
     let written = file.value("engine.name").and_then(Value::as_str);
     let name = written.unwrap_or(registry.default_name()).to_owned();
     let Some(registration) = registry.find(&name) else {
@@ -244,10 +253,8 @@ fn engine(
             max_length: window.as_ref()?.max_length.get(),
             slots_nominal: calendar.as_ref()?.slots_nominal(),
             stations: stations.as_ref()?.clone(),
-            legs: trips.as_ref()?.from,
-            longest_secs: NonZeroU32::new(
-                u32::try_from(trips.as_ref()?.longest.0.as_secs()).unwrap_or(u32::MAX),
-            ),
+            legs: trips?.from,
+            longest_secs: trips?.longest_secs,
             threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
         })
     })();

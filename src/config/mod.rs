@@ -35,7 +35,7 @@ use jiff::SignedDuration;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-use crate::engine::{Engine, Registry};
+use crate::engine::{Engine, Legs, Registry};
 use crate::ingest;
 use crate::ingest::format::Format;
 use crate::kafka;
@@ -68,6 +68,8 @@ pub struct Settings {
     /// Until when windows exist; `None`: for ever.
     pub to: Option<DateTime>,
     pub engine: Arc<dyn Engine>,
+    /// How legs are made of taps.
+    pub trips: TripRule,
     /// What may be spent.
     pub caps: Caps,
     /// The words of a release, and where it goes.
@@ -92,6 +94,15 @@ pub struct Feed {
     pub format: Arc<dyn Format>,
     /// The zone of local times; `None`: they are rejects.
     pub local_zone: Option<TimeZone>,
+}
+
+/// How legs are made of one card's taps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TripRule {
+    /// Which taps make one.
+    pub from: Legs,
+    /// A leg that takes longer is no leg: seconds.
+    pub longest_secs: Option<NonZeroU32>,
 }
 
 /// What may be spent.

@@ -40,3 +40,4 @@ mod toy_engine;
 mod examples;
 mod fuzz;
 mod messages;
+mod evaluate;
