@@ -17,7 +17,7 @@ use crate::evaluate::{Asked, Column, Group, Judged, Metric, judge, page, read, r
 use crate::metrics::Board;
 
 /// What stands at the top of everything that is said here.
-const PRIVATE: &str =
+pub(super) const PRIVATE: &str =
     "PRIVATE: computed from raw taps. Never publish it, and never put it beside a release";
 
 #[derive(clap::Args)]
@@ -86,7 +86,7 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
+pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
     fs::write(path, text)
         .map_err(|error| Failure::external(format!("cannot write {}: {error}", path.display())))
 }
@@ -151,6 +151,14 @@ fn say_words(
          plain noisy tables, each with all of epsilon to itself and the clip that suits it best; means of 3 seeds",
         arguments.seed, arguments.queries
     ));
+    say_windows(judged);
+    if let Some(found) = membership {
+        say_membership(settings, found);
+    }
+}
+
+/// Every window with its tables.
+pub(super) fn say_windows(judged: &[Judged]) {
     for window in judged {
         say(&format!(
             "\nwindow {}: {} cards, s = {:.1}",
@@ -174,9 +182,6 @@ fn say_words(
         say_risk(&window.columns);
         say("trips of a noisy release are nobody's: one that is alone gives nobody away");
     }
-    if let Some(found) = membership {
-        say_membership(settings, found);
-    }
 }
 
 /// A heading, the columns, and rows in which anybody says something.
@@ -188,11 +193,11 @@ fn say_table(heading: &str, columns: &[Column], rows: Vec<(String, Vec<Option<f6
     let wide = rows.iter().map(|row| row.0.chars().count()).max().unwrap_or(0);
     let wide = wide.max(heading.chars().count());
     let titles: Vec<String> =
-        columns.iter().map(|column| format!("{:>14}", title(column))).collect();
+        columns.iter().map(|column| format!("{:>16}", title(column))).collect();
     say(&format!("\n{heading:<wide$}{}", titles.concat()));
     for (words, cells) in rows {
         let cells: Vec<String> =
-            cells.into_iter().map(|cell| format!("{:>14}", spelled(cell))).collect();
+            cells.into_iter().map(|cell| format!("{:>16}", spelled(cell))).collect();
         say(&format!("{words:<wide$}{}", cells.concat()));
     }
 }
@@ -228,6 +233,11 @@ fn say_risk(columns: &[Column]) {
         let words = format!("another station guessed from {} known doublets", guess.known);
         line(words, guess.before, guess.after);
         line("  the same by naming the busiest station".to_owned(), guess.without, None);
+        if let Some(promise) = risk.promise {
+            let share = |holds: bool| Some(if holds { 1.0 } else { 0.0 });
+            let words = "keeps its own promise (1: yes)".to_owned();
+            line(words, share(promise.before), share(promise.after));
+        }
     }
 }
 
@@ -245,12 +255,8 @@ fn say_membership(settings: &Settings, found: &Membership) {
     ));
 }
 
-fn as_json(
-    arguments: &Arguments,
-    settings: &Settings,
-    judged: &[Judged],
-    membership: Option<&Membership>,
-) -> Value {
+/// Every window with its metrics and columns.
+pub(super) fn windows_as_json(judged: &[Judged]) -> Vec<Value> {
     let column = |column: &Column| {
         let figures: Map<String, Value> =
             column.score.iter().map(|(id, value)| (id.to_owned(), json!(value))).collect();
@@ -262,7 +268,7 @@ fn as_json(
             "figures": figures, "risk": column.risk,
         })
     };
-    let windows: Vec<Value> = judged
+    judged
         .iter()
         .map(|window| {
             json!({
@@ -271,10 +277,18 @@ fn as_json(
                 "columns": window.columns.iter().map(column).collect::<Vec<_>>(),
             })
         })
-        .collect();
+        .collect()
+}
+
+fn as_json(
+    arguments: &Arguments,
+    settings: &Settings,
+    judged: &[Judged],
+    membership: Option<&Membership>,
+) -> Value {
     json!({
         "format": JSON_FORMAT, "private": true, "note": PRIVATE, "seed": arguments.seed,
-        "queries": arguments.queries, "windows": windows,
+        "queries": arguments.queries, "windows": windows_as_json(judged),
         "membership": membership.map(|found| json!({
             "engine": settings.engine.describe().name, "found": found,
         })),

@@ -17,6 +17,7 @@ mod leaf;
 mod live_check;
 mod migrate;
 mod statement;
+mod variant;
 mod warnings;
 
 pub use document::{default_text, key_table, schema};
@@ -25,6 +26,7 @@ pub use keys::{LogFormat, LogLevel};
 pub(crate) use leaf::duration_secs;
 pub use live_check::{Http, Log, ReleaseSettings, SecretText};
 pub use statement::Statement;
+pub use variant::load_variant;
 pub use warnings::Warning;
 
 use std::num::NonZeroU32;

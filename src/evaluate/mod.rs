@@ -6,11 +6,13 @@
 //! Refuses: a release of another window, of other stations or slots, one that was changed, one that says nothing.
 //! Why: what `sanitize` published is judged as it lies there, not as the engine meant it.
 
+mod compare;
 mod page;
 mod release;
 mod window;
 
-pub use page::page;
+pub use compare::{Cache, Variant, Watch, compare};
+pub use page::{comparison_page, page};
 pub use release::{Published, read};
 pub use tapveil_core::evaluate::{Better, Group, Judge, Metric, SavedQuery, Score, Terms, risk};
 pub use window::{Asked, Column, Judged, judge};
@@ -35,6 +37,9 @@ pub enum Error {
         "no tap of {taps} lies in window {window}: judge the release with the taps that it was made from"
     )]
     NoTaps { taps: String, window: String },
+    /// The file has nothing to compare on.
+    #[error("no tap of {taps} counts: there is nothing to compare engines on")]
+    NoTap { taps: String },
     /// A file cannot be read or written.
     #[error("cannot {what} {path}: {error}")]
     Io { what: &'static str, path: String, error: std::io::Error },
@@ -59,6 +64,7 @@ impl Error {
             Self::NoRelease { .. }
             | Self::Foreign { .. }
             | Self::NoTaps { .. }
+            | Self::NoTap { .. }
             | Self::InRelease { .. } => ErrorKind::Config,
             Self::Io { .. } => ErrorKind::External,
             Self::Ingest(error) => error.kind(),

@@ -1,12 +1,15 @@
 //! The page of an evaluation, for a planner who never heard of ε. No script, nothing fetched. Private: it shows raw
 //! numbers.
 
+mod comparison;
 mod plots;
+
+pub use comparison::comparison_page;
 
 use std::collections::BTreeMap;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use tapveil_core::evaluate::risk::Membership;
+use tapveil_core::evaluate::risk::{Membership, Risk};
 use tapveil_core::evaluate::{Better, Group, Metric};
 
 use super::{Column, Judged};
@@ -23,6 +26,8 @@ const OWN_STYLE: &str = "
 .pair figcaption { font-weight: 600; }
 td.best { font-weight: 600; }
 svg .other { fill: var(--warm); }
+svg .curve { fill: none; stroke: var(--accent); stroke-width: 2; }
+svg .grid { stroke: var(--line); }
 ";
 
 /// The whole page.
@@ -67,7 +72,8 @@ fn section(stations: &Stations, judged: &Judged) -> Markup {
         h2 { (window.start_label()) " to " (window.end_label()) }
         p { (grouped(judged.judge.n_cards())) " cards travelled. Two columns are there for comparison: "
             em { "nothing" } " is publishing an empty file, " em { "histogram" }
-            " is what anybody could do with plain noisy tables of the same privacy." }
+            " is what anybody could do with plain noisy tables of the same privacy. ε is the privacy that is given up: a \
+             smaller one protects every card more." }
         h2 { "Questions a planner asks" }
         p { "Would you have decided the same with the released numbers?" }
         (table(judged, &[Group::Planner]))
@@ -141,20 +147,26 @@ fn best(judged: &Judged, metric: &Metric) -> Option<f64> {
 }
 
 fn given_away(judged: &Judged) -> Markup {
+    let attacked: Vec<(&Column, &Risk)> =
+        judged.columns.iter().filter_map(|column| Some((column, column.risk.as_ref()?))).collect();
+    let Some((_, first)) = attacked.first() else { return html! {} };
     html! {
         h2 { "What else is given away?" }
-        p { "The share of attacks that succeed: on the raw taps, and with the release alone." }
+        p { "The share of attacks that succeed: on the raw taps, and with a release alone. Naming the busiest station \
+             is right " (number(first.guessed.without)) " of the time, with nothing at all." }
         div.wide { table {
-            thead { tr { th { "" } th.n { "Raw" } th.n { "Released" } } }
-            tbody { @for column in &judged.columns { @if let Some(risk) = &column.risk {
-                @for one in &risk.linked { tr {
-                    td { (title(column)) ": whole trip found from " (one.known) " known taps" }
-                    td.n { (number(one.before)) } td.n { (number(one.after)) }
+            thead { tr { th { "" } th.n { "Raw" } @for (column, _) in &attacked { th.n { (title(column)) } } } }
+            tbody {
+                @for (at, one) in first.linked.iter().enumerate() { tr {
+                    td { "whole trip found from " (one.known) " known taps" } td.n { (number(one.before)) }
+                    @for (_, risk) in &attacked { td.n { (number(risk.linked.get(at).and_then(|one| one.after))) } }
                 } }
-                tr { td { (title(column)) ": another station guessed from two known taps (by naming the busiest "
-                        "station: " (number(risk.guessed.without)) ")" }
-                    td.n { (number(risk.guessed.before)) } td.n { (number(risk.guessed.after)) } }
-            } } }
+                tr {
+                    td { "another station guessed from " (first.guessed.known) " known taps" }
+                    td.n { (number(first.guessed.before)) }
+                    @for (_, risk) in &attacked { td.n { (number(risk.guessed.after)) } }
+                }
+            }
         } }
     }
 }

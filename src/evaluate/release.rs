@@ -205,12 +205,17 @@ impl<'a> Reading<'a> {
             let Doublet { station, slot } = self.doublet(record.get(0)?, record.get(1)?)?;
             Some(StationCount { station, slot, taps: interval(record, 2)? })
         })?;
-        let od = self.records("od.csv", |record| {
+        let leg = |record: &csv::StringRecord| {
             let origin: StationIx = self.stations.find(record.get(0)?)?;
             let Doublet { station: dest, slot: period } =
                 self.doublet(record.get(1)?, record.get(2)?)?;
             Some(LegCount { origin, dest, period, trips: interval(record, 3)? })
-        })?;
+        };
+        // Not there where there were too few cards to measure flows.
+        let od = match self.dir.join("od.csv").exists() {
+            true => self.records("od.csv", leg)?,
+            false => Vec::new(),
+        };
         let lengths = self.records("lengths.csv", |record| {
             let taps = record.get(0)?.parse().ok()?;
             Some(LengthCount { taps, cards: interval(record, 1)? })

@@ -86,7 +86,7 @@ pub fn judge(
     Ok(judged)
 }
 
-fn terms(settings: &Settings, asked: Asked) -> Terms {
+pub(super) fn terms(settings: &Settings, asked: Asked) -> Terms {
     Terms {
         stations: settings.stations.clone(),
         legs: settings.trips.from,
@@ -97,35 +97,46 @@ fn terms(settings: &Settings, asked: Asked) -> Terms {
     }
 }
 
-fn columns(judge: Judge, releases: Vec<Published>, tell: &dyn Fn(&str)) -> Judged {
-    let mut columns = vec![Column {
-        name: "nothing".to_owned(),
-        epsilon: None,
+/// An empty release, and plain tables of every ε.
+pub(super) fn baselines(judge: &Judge, mut epsilons: Vec<MicroEpsilon>) -> Vec<Column> {
+    let baseline = |name: &str, epsilon: Option<MicroEpsilon>, score: Score| Column {
+        name: name.to_owned(),
+        epsilon,
         release: None,
-        score: judge.nothing(),
+        score,
         risk: None,
-    }];
-    let mut epsilons: Vec<MicroEpsilon> = releases.iter().filter_map(epsilon_of).collect();
+    };
     epsilons.sort_unstable();
     epsilons.dedup();
     if epsilons.is_empty() {
         epsilons.push(USUAL);
     }
-    for epsilon in epsilons {
-        tell(&format!("plain tables of epsilon {epsilon}"));
-        columns.push(Column {
-            name: "histogram".to_owned(),
-            epsilon: Some(epsilon),
-            release: None,
-            score: judge.histogram(epsilon, SEEDS),
-            risk: None,
-        });
-    }
+    let mut columns = vec![baseline("nothing", None, judge.nothing())];
+    columns.extend(
+        epsilons
+            .into_iter()
+            .map(|epsilon| baseline("histogram", Some(epsilon), judge.histogram(epsilon, SEEDS))),
+    );
+    columns
+}
+
+fn columns(judge: Judge, releases: Vec<Published>, tell: &dyn Fn(&str)) -> Judged {
+    tell("nothing, and plain tables of the same epsilon");
+    let mut columns = baselines(&judge, releases.iter().filter_map(epsilon_of).collect());
     for release in releases {
         tell(&format!("{} in {}", release.engine, release.path.display()));
+        let epsilon = epsilon_of(&release);
+        let is_like = |column: &&Column| {
+            let engine = column.release.as_ref().map(|other| other.engine.as_str());
+            engine == Some(release.engine.as_str()) && column.epsilon == epsilon
+        };
+        let name = match columns.iter().filter(is_like).count() {
+            0 => release.engine.clone(),
+            n => format!("{} ({})", release.engine, n + 1),
+        };
         columns.push(Column {
-            name: release.engine.clone(),
-            epsilon: epsilon_of(&release),
+            name,
+            epsilon,
             score: judge.release(&release.said),
             risk: Some(judge.risk(&release.said, &release.guarantee)),
             release: Some(release),

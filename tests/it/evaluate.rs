@@ -201,6 +201,78 @@ fn the_page_is_private_whole_and_fits_a_phone() {
     });
 }
 
+fn compare(city: &City, engines: &str, more: &[&str]) -> Run {
+    let mut command = program();
+    command.arg("compare").arg("--taps").arg(city.path("taps.csv")).arg("-c").arg(city.config());
+    Run::of(command.args(["--engines", engines, "--queries", "5"]).args(more).output().unwrap())
+}
+
+#[test]
+fn engines_are_compared_without_a_price_and_the_second_time_from_the_cache() {
+    let city = City::new();
+    city.edit("[budget]", "[engine.lk]\nl = 2\nk = 5\n\n[budget]");
+    let (ledger, page) = (city.ledger(), city.path("choice.html"));
+    let more = ["--epsilons", "0.5,2.0", "--json", "--html", page.to_str().unwrap()];
+    let found = compare(&city, "weave,safepath,lk", &more).code(0).json();
+    fits("cli-compare-1.json", &found);
+    assert!(city.ledger() == ledger, "nothing is booked");
+    let columns = found["windows"][0]["columns"].as_array().unwrap();
+    let title = |column: &Value| {
+        format!("{} {}", column["name"].as_str().unwrap(), column["epsilon_micro"])
+    };
+    let titles: Vec<String> = columns.iter().map(title).collect();
+    assert_eq!(
+        titles,
+        [
+            "nothing null",
+            "histogram 500000",
+            "histogram 2000000",
+            "weave 500000",
+            "weave 2000000",
+            "safepath 500000",
+            "safepath 2000000",
+            "lk null"
+        ]
+    );
+    let error = |at: usize| columns[at]["figures"]["stations_by_slot.error"].as_f64().unwrap();
+    assert!(error(4) < error(3), "more budget, fewer errors: {} {}", error(3), error(4));
+    assert!(columns[7]["figures"]["kept.doublets"].as_f64().is_some());
+    let text = fs::read_to_string(&page).unwrap();
+    assert!(
+        text.contains("PRIVATE") && text.contains("tapveil generate") && !text.contains("<script")
+    );
+
+    // A cache that is there is believed; one of another question is not.
+    let cache = city.path("choice.cache");
+    let kept: Vec<PathBuf> = fs::read_dir(&cache).unwrap().map(|one| one.unwrap().path()).collect();
+    assert_eq!(kept.len(), 5);
+    assert!(fs::read_to_string(&kept[0]).unwrap().contains("\"private\":true"));
+    assert_eq!(compare(&city, "weave,safepath,lk", &more).code(0).json(), found);
+    assert_eq!(fs::read_dir(&cache).unwrap().count(), 5);
+    for path in &kept {
+        let text = fs::read_to_string(path).unwrap();
+        fs::write(path, text.replacen("\"figures\":{", "\"figures\":{\"marked\":7.0,", 1)).unwrap();
+    }
+    let marked = compare(&city, "weave,safepath,lk", &more).code(0).json();
+    assert_eq!(marked["windows"][0]["columns"][3]["figures"]["marked"], 7.0);
+    let other = [&more[..], &["--seed", "2"]].concat();
+    let other = compare(&city, "weave", &other).code(0).json();
+    assert_eq!(other["windows"][0]["columns"][3]["figures"]["marked"], Value::Null);
+}
+
+#[test]
+fn what_cannot_be_compared_is_said_at_once() {
+    let city = City::new();
+    for (engines, more, words) in [
+        ("weave,loom", &[][..], "\"loom\" is no engine"),
+        ("weave", &["--epsilons", "0.5,much"][..], "\"much\""),
+        ("weave", &["--epsilons", "0.0001"][..], "engine.epsilon"),
+    ] {
+        let said = compare(&city, engines, more).code(2);
+        assert!(said.complaints().len() == 1 && said.err.contains(words), "{words}: {}", said.err);
+    }
+}
+
 #[test]
 fn an_attack_on_a_twin_stays_below_what_epsilon_allows() {
     let city = City::new();

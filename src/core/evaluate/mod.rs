@@ -32,9 +32,11 @@ use std::fmt;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 
-use crate::engine::{Legs, Row, Tables};
-use crate::model::{MicroEpsilon, PathKind, Stations, Window};
+use crate::engine::{self, Draft, Engine, Legs, Row, Tables};
+use crate::guarantee::Guarantee;
+use crate::model::{Digest, MicroEpsilon, PathKind, Stations, Window};
 use crate::seal::SealedWindow;
+use crate::secret::Secret;
 
 use flowgraph::Flowgraph;
 use index::Answers;
@@ -265,6 +267,24 @@ impl Judge {
             space.score(&self.journeys.places(self.shape), &places, score);
         }
     }
+}
+
+/// What an engine would say about a window. Never published and never booked: its noise is keyed by a secret that the
+/// seed makes, which no feed has.
+pub fn trial(
+    engine: &dyn Engine,
+    window: &SealedWindow,
+    seed: u64,
+    number: u64,
+) -> Result<Said, engine::Error> {
+    engine.check_work(window)?;
+    let text = format!("a trial that nobody is released by: {seed} {number}");
+    let digest = Digest::of(text.as_bytes());
+    let secret = Secret::from_bytes(digest.bytes()).expect("a digest has 32 bytes");
+    let key = secret.noise_key(window.window().id(), window.mac(), &digest);
+    let Draft { rows, input, tables, guarantee, .. } = engine.draft(window, &key)?;
+    let is_suppressed = matches!(guarantee, Guarantee::Lk { .. } | Guarantee::Projection { .. });
+    Ok(Said { rows, kind: input, tables, is_suppressed })
 }
 
 #[cfg(test)]

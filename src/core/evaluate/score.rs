@@ -25,7 +25,7 @@ impl Score {
     }
 
     /// The mean of several, where all of them say something.
-    pub(super) fn mean(scores: &[Self]) -> Self {
+    pub fn mean(scores: &[Self]) -> Self {
         let mut mean = Self::default();
         let Some(first) = scores.first() else { return mean };
         for id in first.0.keys() {
@@ -33,6 +33,12 @@ impl Score {
             mean.set(id, values.map(|values| values.iter().sum::<f64>() / scores.len() as f64));
         }
         mean
+    }
+}
+
+impl FromIterator<(String, f64)> for Score {
+    fn from_iter<T: IntoIterator<Item = (String, f64)>>(figures: T) -> Self {
+        Self(figures.into_iter().collect())
     }
 }
 

@@ -75,6 +75,10 @@ impl Source {
         let lengths = tables.lengths.iter();
         let lengths = lengths.map(|cell| (u64::from(cell.taps), cell.cards.value as f64));
         self.lengths = Some(Cells::new(lengths.collect()));
+        // An engine that cannot say anything about flows publishes none, and its trips say nothing about them either.
+        if tables.od.is_empty() {
+            (self.od, self.od_quarter) = (None, None);
+        }
         if self.od.is_some() {
             let pair =
                 |leg: &LegCount| u64::from(leg.origin.0) * shape.stations + u64::from(leg.dest.0);

@@ -2,8 +2,10 @@
 //! Every figure stands beside the same attack on the raw window.
 
 mod membership;
+mod promise;
 
 pub use membership::{Attack, Membership, attack};
+pub use promise::Promise;
 
 use rand_chacha::ChaCha8Rng;
 
@@ -22,10 +24,10 @@ const MOST_KNOWN: usize = 4;
 /// K where a release promises none.
 const USUAL_K: u64 = 5;
 /// Pairs of doublets that are counted at most; a larger window has no figure.
-const MOST_PAIRS: usize = 40_000_000;
+const MOST_PAIRS: usize = 20_000_000;
 
 /// The same share for the raw window and for the release.
-#[derive(Clone, Copy, PartialEq, Debug, serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct BeforeAfter {
     /// Doublets that the attacker knows.
     pub known: usize,
@@ -36,7 +38,7 @@ pub struct BeforeAfter {
 }
 
 /// Guessing another station of a card.
-#[derive(Clone, Copy, PartialEq, Debug, serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Guess {
     /// Doublets that the attacker knows.
     pub known: usize,
@@ -49,7 +51,7 @@ pub struct Guess {
 }
 
 /// Sequences of at most two doublets that few trajectories share.
-#[derive(Clone, Copy, PartialEq, Debug, serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Rare {
     /// Fewer trajectories than this.
     pub k: u64,
@@ -60,7 +62,7 @@ pub struct Rare {
 }
 
 /// All of them.
-#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+#[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Risk {
     /// Singling out: trajectories that no other shares, given some of their doublets.
     pub unique: Vec<BeforeAfter>,
@@ -71,6 +73,8 @@ pub struct Risk {
     pub linked: Vec<BeforeAfter>,
     /// Inference of another station.
     pub guessed: Guess,
+    /// Whether the promise of an engine that suppresses holds; `None` for others.
+    pub promise: Option<Promise>,
 }
 
 impl Judge {
@@ -106,6 +110,13 @@ impl Judge {
             rare: Rare { k, before: rare(raw.journeys(), k), after: rare(made.journeys(), k) },
             linked: linked.collect(),
             guessed: guessed(&raw, &made, slots, &rng(200)),
+            promise: Promise::of(
+                guarantee,
+                &self.terms.stations,
+                slots,
+                raw.journeys(),
+                made.journeys(),
+            ),
         }
     }
 }

@@ -51,6 +51,22 @@ fn rare_sequences_are_counted_by_hand() {
     let lk = Guarantee::Lk { l: 2, k: 2, dp: false, unit: String::new() };
     let risk = judge.risk(&said(rows(&paths(&CITY[..2]), 1)), &lk);
     assert_eq!(risk.rare, Rare { k: 2, before: share(11.0, 17), after: Some(0.0) });
+    assert_eq!(risk.promise, Some(Promise { before: false, after: true }));
+}
+
+#[test]
+fn a_foreign_place_that_an_adversary_infers_is_found() {
+    let judge = Judge::new(&sealed(&paths(&CITY)), terms(3));
+    let owned = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect();
+    let promise = Guarantee::Projection {
+        breach: "0.5".to_owned(),
+        adversaries: [("one".to_owned(), owned(&["a"])), ("two".to_owned(), owned(&["b"]))].into(),
+        dp: false,
+        unit: String::new(),
+    };
+    // Whoever sees a1 knows that two of three go to b2; nobody infers anything from single taps.
+    let risk = judge.risk(&said(rows(&paths(&["a1", "b2"]), 1)), &promise);
+    assert_eq!(risk.promise, Some(Promise { before: false, after: true }));
 }
 
 fn attacked(engine: &dyn Engine) -> Membership {
