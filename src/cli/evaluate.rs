@@ -168,7 +168,11 @@ pub(super) fn say_windows(judged: &[Judged]) {
         ));
         for column in &window.columns {
             if let Some(release) = &column.release {
-                say(&format!("  {}: {}", title(column), release.path.display()));
+                let note = match release.is_own_configuration {
+                    true => "",
+                    false => " (made with another configuration than -c)",
+                };
+                say(&format!("  {}: {}{note}", title(column), release.path.display()));
             }
         }
         for group in Group::ALL {
@@ -265,6 +269,7 @@ pub(super) fn windows_as_json(judged: &[Judged]) -> Vec<Value> {
             "release_id": column.release.as_ref().map(|release| &release.id),
             "path": column.release.as_ref().map(|release| &release.path),
             "guarantee": column.release.as_ref().map(|release| &release.guarantee),
+            "same_configuration": column.release.as_ref().map(|release| release.is_own_configuration),
             "figures": figures, "risk": column.risk,
         })
     };

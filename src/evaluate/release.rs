@@ -23,6 +23,8 @@ pub struct Published {
     pub engine: String,
     pub window: Window,
     pub guarantee: Guarantee,
+    /// Whether it was made with exactly the configuration that it is judged with.
+    pub is_own_configuration: bool,
     pub said: Said,
 }
 
@@ -65,6 +67,7 @@ fn one(dir: &Path, settings: &Settings) -> Result<Published, Error> {
         None => Err(unreadable(what)),
     };
     let window = window(dir, privacy, settings)?;
+    require_same_trips(dir, &privacy["engine"]["parameters"], settings)?;
     let kind: PathKind =
         serde_json::from_value(privacy["input"].clone()).map_err(|_| unreadable("input"))?;
     let mut promise = privacy["guarantee"].clone();
@@ -94,6 +97,8 @@ fn one(dir: &Path, settings: &Settings) -> Result<Published, Error> {
         path: dir.to_owned(),
         id: text(&privacy["release_id"], "release_id")?,
         engine: text(&privacy["engine"]["name"], "engine")?,
+        is_own_configuration: privacy["config_sha256"].as_str()
+            == Some(settings.digest.to_string().as_str()),
         window,
         said: Said { rows, kind, tables, is_suppressed },
         guarantee,
@@ -129,6 +134,28 @@ fn window(dir: &Path, privacy: &Value, settings: &Settings) -> Result<Window, Er
             said("end")
         ))),
     }
+}
+
+/// Legs and lengths that were counted in another way cannot be compared.
+fn require_same_trips(dir: &Path, parameters: &Value, settings: &Settings) -> Result<(), Error> {
+    let longest = settings.trips.longest_secs;
+    let ours = [
+        ("trips.from", Some(settings.trips.from.to_string())),
+        ("trips.longest", longest.map(|secs| format!("{secs}s"))),
+        ("max_length", settings.max_length.map(|most| most.to_string())),
+    ];
+    for (key, ours) in ours {
+        if let (Some(theirs), Some(ours)) = (parameters[key].as_str(), ours)
+            && theirs != ours
+        {
+            return Err(Error::Foreign {
+                path: dir.display().to_string(),
+                what: format!("was made with {key} = {theirs}, the configuration has {ours}"),
+                remedy: "give the configuration (-c) that it was made with",
+            });
+        }
+    }
+    Ok(())
 }
 
 fn file(dir: &Path, name: &str) -> Result<Vec<u8>, Error> {

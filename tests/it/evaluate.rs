@@ -81,6 +81,28 @@ fn a_release_is_judged_beside_nothing_and_plain_tables_and_nothing_is_touched() 
     );
 }
 
+/// Suppression is judged by what it kept, and by its own promise.
+#[test]
+fn a_suppressed_release_keeps_some_and_keeps_its_promise() {
+    let city = City::new();
+    let text = fs::read_to_string(city.config()).unwrap();
+    let (before, rest) = text.split_once("[engine]\n").unwrap();
+    let (_, after) = rest.split_once("[budget]\n").unwrap();
+    let engine = "[engine]\nname = \"lk\"\n\n[engine.lk]\nl = 2\nk = 5\n\n";
+    fs::write(city.config(), format!("{before}{engine}[budget]\n{after}")).unwrap();
+    city.sanitize("kept", &[]).code(0);
+    let found = evaluate(&city, &city.path("kept"), &["--json", "--queries", "5"]).code(0).json();
+    fits("cli-evaluate-1.json", &found);
+    let lk = column(&found, "lk");
+    assert_eq!(lk["same_configuration"], true);
+    assert_eq!(lk["risk"]["promise"], serde_json::json!({ "before": false, "after": true }));
+    assert_eq!(lk["risk"]["rare"]["after"], 0.0);
+    let kept = lk["figures"]["kept.doublets"].as_f64().unwrap();
+    assert!(0.0 < kept && kept < 1.0, "{kept}");
+    assert_eq!(lk["figures"]["stations_by_slot.spurious"], 0.0);
+    assert_eq!(column(&found, "histogram")["epsilon_micro"], 1_000_000);
+}
+
 #[test]
 fn engines_stand_side_by_side_and_words_say_that_they_are_private() {
     let city = City::new();
@@ -138,6 +160,10 @@ fn what_cannot_be_judged_is_said_before_a_tap_is_read() {
         refused(judged(&release, &[]), 2, &words);
         fs::write(city.config(), &config).unwrap();
     }
+    let woven = woven();
+    woven.edit("[budget]", "[trips]\nfrom = \"pairs\"\n\n[budget]");
+    let said = evaluate_taps(&woven, &no_taps, &woven.path("out"), &[]);
+    refused(said, 2, &["trips.from = next", "pairs"]);
     let stations = fs::read_to_string(city.path("stations.csv")).unwrap();
     fs::write(city.path("stations.csv"), format!("{stations}extra,Extra,0,0,x\n")).unwrap();
     refused(judged(&release, &[]), 2, &["another station list"]);

@@ -7,6 +7,7 @@
 //! Why: a figure without its baselines misleads. Publishing nothing scores 0.0001 on the papers' own queries.
 //!
 //! Everything that comes out was computed from raw data: it is private and never goes beside a release.
+#![doc = include_str!("METRICS.md")]
 
 mod cells;
 mod coverage;
