@@ -111,11 +111,14 @@ pub fn compare(
             let known = cache.and_then(|cache| cache.find(&key));
             let (score, risk) = match known {
                 Some(known) => known,
-                None => tried(&judge, &seal(&variant.settings), variant, asked.seed)?,
+                None => {
+                    let found = tried(&judge, &seal(&variant.settings), variant, asked.seed)?;
+                    if let Some(cache) = cache {
+                        cache.keep(&key, &found.0, &found.1)?;
+                    }
+                    found
+                }
             };
-            if let Some(cache) = cache {
-                cache.keep(&key, &score, &risk)?;
-            }
             let (name, epsilon) = (variant.engine.clone(), variant.epsilon);
             columns.push(Column { name, epsilon, release: None, score, risk: Some(risk) });
         }

@@ -20,7 +20,8 @@ const KM_PER_DEGREE: f64 = 111.195;
 #[derive(Clone, Debug)]
 pub(super) struct Space {
     points: Vec<(f64, f64)>,
-    rectangles: Vec<Vec<bool>>,
+    /// By rectangle: which stations lie in it.
+    pub(super) rectangles: Vec<Vec<bool>>,
     seed: u64,
 }
 

@@ -158,6 +158,54 @@ fn the_flowgraph_of_the_paper_has_its_measures() {
     assert_eq!(graph.measures(code(5, 6)), [9.0, 7.0, 9.0, 10.0]);
 }
 
+/// Stations are a degree of latitude apart: 111.195 km.
+#[test]
+fn the_distance_to_the_nearest_trip_by_hand() {
+    let judge = Judge::new(&sealed(&paths(&["a1 b2"])), terms(1));
+    let score = judge.release(&said(rows(&paths(&["a1 c2", "a1 e2", "a1"]), 1)));
+    assert_eq!(score.get("rmse.km"), Some(55.5975));
+    assert_eq!(score.get("rmse.matched"), Some(1.0));
+    let score = judge.release(&said(rows(&paths(&["a1 c2 d3"]), 1)));
+    assert_eq!((score.get("rmse.km"), score.get("rmse.matched")), (None, Some(0.0)));
+}
+
+/// A week of hours from a Monday on; each number is how many cards tap on that day at eight.
+fn week(cards_by_day: [u32; 7]) -> (SealedWindow, Vec<Row>) {
+    let calendar =
+        crate::model::Calendar::new(jiff::tz::TimeZone::UTC, 7 * 86_400, 0, 3_600).unwrap();
+    let window = calendar.window(crate::model::WindowId::new(20)).unwrap();
+    let secret = crate::secret::Secret::from_bytes(&[7; 32]).unwrap();
+    let hasher = secret.card_key(window.id());
+    let mut open = crate::window::OpenWindows::default();
+    let mut rows = Vec::new();
+    for (day, n) in (0_u32..).zip(cards_by_day) {
+        for number in 0..n {
+            let card = crate::passenger::CardKey::new(&hasher, &[day as u8, number as u8]);
+            let offset = (day * 24 + 8) * 3_600_000;
+            open.add(crate::passenger::Tap::new(window.id(), card, offset, StationIx(0)));
+        }
+        let path = vec![Doublet { station: StationIx(0), slot: day * 24 + 8 }];
+        if n > 0 {
+            rows.push(Row { path, count: n.into() });
+        }
+    }
+    let stamps = open.take(window.id());
+    (SealedWindow::freeze(window, stamps, None, &secret), rows)
+}
+
+#[test]
+fn weekdays_are_told_from_weekends() {
+    let (sealed, _) = week([4, 4, 4, 4, 4, 2, 2]);
+    let judge = Judge::new(&sealed, terms(1));
+    // Truly a weekday has twice as many as a day of the weekend; said are as many.
+    let (_, flat) = week([3; 7]);
+    let score = judge.release(&said(flat));
+    assert_eq!(score.get("planner.weekdays"), Some(0.5));
+    assert_eq!(score.get("planner.busiest"), Some(1.0), "one hour of the day, one station");
+    let (_, late) = week([0, 0, 0, 0, 0, 1, 1]);
+    assert_eq!(judge.release(&said(late)).get("planner.weekdays"), Some(1.0));
+}
+
 /// Holds J-2.
 #[test]
 fn what_has_no_times_is_not_asked_for_times() {

@@ -28,6 +28,29 @@ pub(super) fn figure(
         "stations_by_slot.error" => Some(error(&occupancy(raw), &occupancy(made))),
         "stations_by_slot.jsd" => Some(distance(&occupancy(raw), &occupancy(made))),
         "od.error" => Some(error(&legs(shape, raw), &legs(shape, made))),
+        "od_by_quarter.error" => Some(error(&quarters(shape, raw), &quarters(shape, made))),
+        "planner.pairs" => {
+            let strongest = |trips: &[Vec<Doublet>]| {
+                let mut pairs: Vec<((u32, u32), f64)> = legs(shape, trips).into_iter().collect();
+                pairs.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+                pairs.truncate(20);
+                pairs.into_iter().map(|pair| pair.0).collect::<BTreeSet<_>>()
+            };
+            Some(strongest(raw).intersection(&strongest(made)).count() as f64)
+        }
+        "planner.mean_taps" => {
+            let mean = |trips: &[Vec<Doublet>]| {
+                trips.iter().map(Vec::len).sum::<usize>() as f64 / trips.len() as f64
+            };
+            Some((mean(made) / mean(raw) - 1.0).abs())
+        }
+        "first.error" => Some(error(&first(raw), &first(made))),
+        "stations.error" => Some(error(&stations(raw), &stations(made))),
+        "trips.travel_times.jsd" => {
+            Some(distance(&travel_times(shape, raw), &travel_times(shape, made)))
+        }
+        "flowgraph.phi" => Some(phi(raw, made)),
+        "range" => Some(range(judge, raw, made)),
         "lengths.error" => Some(error(&lengths(raw), &lengths(made))),
         "trips.returning" => Some((returning(shape, raw) - returning(shape, made)).abs()),
         "patterns.100.true_positives" => {
@@ -85,6 +108,103 @@ fn occupancy(trips: &[Vec<Doublet>]) -> Table<(u32, u32)> {
         own.into_iter().for_each(|cell| *table.entry(cell).or_default() += 1.0);
     }
     table
+}
+
+fn stations(trips: &[Vec<Doublet>]) -> Table<u32> {
+    let mut table = Table::new();
+    for trip in trips {
+        let own: BTreeSet<u32> = trip.iter().map(|at| at.station.0).collect();
+        own.into_iter().for_each(|station| *table.entry(station).or_default() += 1.0);
+    }
+    table
+}
+
+fn first(trips: &[Vec<Doublet>]) -> Table<Doublet> {
+    let mut table = Table::new();
+    trips.iter().for_each(|trip| *table.entry(trip[0]).or_default() += 1.0);
+    table
+}
+
+/// Steps that are legs, with their ends.
+fn steps(shape: Shape, trips: &[Vec<Doublet>]) -> Vec<(Doublet, Doublet)> {
+    let longest = shape.legs.longest.unwrap_or(u64::MAX);
+    let is_leg = |step: &&[Doublet]| u64::from(step[1].slot - step[0].slot) <= longest;
+    let of = |trip: &Vec<Doublet>| -> Vec<(Doublet, Doublet)> {
+        trip.windows(2).filter(is_leg).map(|step| (step[0], step[1])).collect()
+    };
+    trips.iter().flat_map(of).collect()
+}
+
+fn quarters(shape: Shape, trips: &[Vec<Doublet>]) -> Table<(u32, u32, u32)> {
+    let mut table = Table::new();
+    for (from, to) in steps(shape, trips) {
+        // The window is a day of minutes: a quarter has 360.
+        let cell = (from.station.0, to.station.0, from.slot / 360);
+        *table.entry(cell).or_default() += 1.0;
+    }
+    table
+}
+
+fn travel_times(shape: Shape, trips: &[Vec<Doublet>]) -> Table<u32> {
+    let mut table = Table::new();
+    for (from, to) in steps(shape, trips) {
+        *table.entry(to.slot - from.slot).or_default() += 1.0;
+    }
+    table
+}
+
+/// Algorithm 4 over sets of prefixes.
+fn phi(raw: &[Vec<Doublet>], made: &[Vec<Doublet>]) -> f64 {
+    let measures = |trips: &[Vec<Doublet>], doublet: Doublet| {
+        let prefixes: BTreeSet<&[Doublet]> =
+            trips.iter().flat_map(|trip| (1..=trip.len()).map(|n| &trip[..n])).collect();
+        let nodes: Vec<&&[Doublet]> =
+            prefixes.iter().filter(|prefix| prefix.last() == Some(&doublet)).collect();
+        let is_child =
+            |of: &[Doublet], one: &[Doublet]| one.len() == of.len() + 1 && one.starts_with(of);
+        let children = |of: &[Doublet]| prefixes.iter().filter(|one| is_child(of, one)).count();
+        let is_way = |one: &&&[Doublet]| children(one) == 0 && one.contains(&doublet);
+        let trajectories = trips.iter().filter(|trip| trip.contains(&doublet)).count();
+        [
+            nodes.len() as f64,
+            nodes.iter().map(|node| children(node)).sum::<usize>() as f64,
+            prefixes.iter().filter(is_way).count() as f64,
+            trajectories as f64,
+        ]
+    };
+    let of =
+        |trips: &[Vec<Doublet>]| trips.iter().flatten().copied().collect::<BTreeSet<Doublet>>();
+    let (ours, theirs) = (of(raw), of(made));
+    let (mut sums, mut childless) = ([0.0; 4], 0.0);
+    for &doublet in ours.intersection(&theirs) {
+        let (before, after) = (measures(raw, doublet), measures(made, doublet));
+        for at in 0..4 {
+            match before[at] == 0.0 {
+                true => childless += 1.0,
+                false => sums[at] += after[at] / before[at],
+            }
+        }
+    }
+    let n = ours.len() as f64;
+    let rest = 0.4 * sums[0] / n + 0.2 * sums[2] / n + 0.2 * sums[3] / n;
+    match n > childless {
+        true => rest + 0.2 * sums[1] / (n - childless),
+        false => rest / 0.8,
+    }
+}
+
+fn range(judge: &Judge, raw: &[Vec<Doublet>], made: &[Vec<Doublet>]) -> f64 {
+    let rectangles = &judge.space.as_ref().unwrap().rectangles;
+    let bound = raw.len() as f64 / 100.0;
+    let through = |trips: &[Vec<Doublet>], inside: &[bool]| {
+        let passes = |trip: &&Vec<Doublet>| trip.iter().any(|at| inside[at.station.0 as usize]);
+        trips.iter().filter(passes).count() as f64
+    };
+    let error = |inside: &Vec<bool>| {
+        let (truth, said) = (through(raw, inside), through(made, inside));
+        (truth - said).abs() / truth.max(bound)
+    };
+    rectangles.iter().map(error).sum::<f64>() / rectangles.len() as f64
 }
 
 fn lengths(trips: &[Vec<Doublet>]) -> Table<usize> {
