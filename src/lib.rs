@@ -15,6 +15,7 @@ pub mod ledger;
 pub mod publish;
 pub mod kafka;
 pub mod pipeline;
+pub mod evaluate;
 pub mod city;
 #[cfg(feature = "kafka")]
 pub mod console;

@@ -49,6 +49,7 @@ macro_rules! failure_from {
 
 failure_from!(
     crate::config::Error,
+    crate::evaluate::Error,
     crate::kafka::Error,
     crate::ledger::Error,
     crate::pipeline::Error,

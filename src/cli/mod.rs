@@ -9,9 +9,11 @@
 
 mod audit;
 mod check;
+mod compare;
 mod config;
 #[cfg(feature = "kafka")]
 mod demo;
+mod evaluate;
 #[cfg(feature = "kafka")]
 mod export;
 mod dry_run;
@@ -83,6 +85,10 @@ enum Command {
     Revise(revise::Arguments),
     /// Check releases: hashes, manifest, rows
     Verify(verify::Arguments),
+    /// Say what releases are worth and what they give away, beside their raw taps. Private output
+    Evaluate(evaluate::Arguments),
+    /// Compare engines and budgets on the same taps; nothing is released or paid. Private output
+    Compare(compare::Arguments),
     /// Check a configuration and show what it means; all complaints at once
     Check(check::Arguments),
     /// Print every configuration key with its default and reason, or a JSON Schema for editors
@@ -140,6 +146,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, registry: &Registry) -
         Command::Sanitize(arguments) => sanitize::run(&arguments, registry),
         Command::Revise(arguments) => revise::run(&arguments, registry),
         Command::Verify(arguments) => verify::run(&arguments),
+        Command::Evaluate(arguments) => evaluate::run(&arguments, registry),
+        Command::Compare(arguments) => compare::run(&arguments, registry),
         Command::Check(arguments) => check::run(&arguments, registry),
         Command::Config(arguments) => config::run(&arguments, registry),
         Command::Audit(arguments) => audit::run(&arguments, registry),

@@ -20,7 +20,7 @@ use super::keys::{
 };
 use super::live_check::{closing, http, log, release};
 use super::warnings::warnings;
-use super::{Caps, Feed, LedgerAndSecret, Settings, kafka_check, migrate};
+use super::{Caps, Feed, LedgerAndSecret, Settings, TripRule, kafka_check, migrate};
 use crate::engine::{Engine, Legs, Registration, Registry, World};
 use crate::ledger::Horizon;
 use crate::model::{Calendar, MicroEpsilon, Stations};
@@ -71,8 +71,8 @@ fn read(file: &mut File<'_>, base: &Path, registry: &Registry) -> Option<Setting
         .zip(window.as_ref())
         .and_then(|(calendar, window)| range(file, calendar, window));
     let has_kinds = format.as_ref().map(|format| format.mapping().kind.is_some());
-    let legs = legs(file, has_kinds);
-    let engine = engine(file, registry, legs, &stations, &calendar, &window);
+    let trips = trips(file, has_kinds);
+    let engine = engine(file, registry, &stations, &calendar, &window, trips);
     let caps = caps(file);
     if let (Some(engine), Some(caps)) = (&engine, &caps) {
         check_prices(file, engine.as_ref(), caps);
@@ -104,6 +104,7 @@ fn read(file: &mut File<'_>, base: &Path, registry: &Registry) -> Option<Setting
         from,
         to,
         engine,
+        trips: trips?,
         caps: caps?,
         release: release?,
         http: http?,
@@ -231,7 +232,7 @@ fn range(file: &mut File<'_>, calendar: &Calendar, window: &WindowKeys) -> Optio
 }
 
 /// How legs are made, and how long one takes at most. `has_kinds`: whether records say entry and exit, if known.
-fn legs(file: &mut File<'_>, has_kinds: Option<bool>) -> Option<(Legs, Option<NonZeroU32>)> {
+fn trips(file: &mut File<'_>, has_kinds: Option<bool>) -> Option<TripRule> {
     let TripKeys { from, longest } = file.section::<TripKeys>("trips")?;
     let usual = if file.is_written("feed.kind.field") { Legs::Kinds } else { Legs::Next };
     let legs = from.unwrap_or(usual);
@@ -239,17 +240,18 @@ fn legs(file: &mut File<'_>, has_kinds: Option<bool>) -> Option<(Legs, Option<No
         let what = "\"kinds\" needs feed.kind, which says how records tell entry from exit; or use \"pairs\" or \"next\"";
         file.complain("trips.from", what);
     }
-    Some((legs, NonZeroU32::new(u32::try_from(longest.0.as_secs()).unwrap_or(u32::MAX))))
+    let secs = u32::try_from(longest.0.as_secs()).unwrap_or(u32::MAX);
+    Some(TripRule { from: legs, longest_secs: NonZeroU32::new(secs) })
 }
 
 /// The engine that `engine.name` says, built from its own section.
 fn engine(
     file: &mut File<'_>,
     registry: &Registry,
-    legs: Option<(Legs, Option<NonZeroU32>)>,
     stations: &Option<Arc<Stations>>,
     calendar: &Option<Calendar>,
     window: &Option<WindowKeys>,
+    trips: Option<TripRule>,
 ) -> Option<Arc<dyn Engine>> {
     let keys = file.section::<EngineKeys>("engine");
     let written = file.value("engine.name").and_then(Value::as_str);
@@ -260,14 +262,13 @@ fn engine(
     };
     refuse_unpaid_epsilon(file, registration);
     let world = (|| {
-        let (legs, longest_secs) = legs?;
         Some(World {
             epsilon: keys.as_ref()?.epsilon.0,
             max_length: window.as_ref()?.max_length.get(),
             slots_nominal: calendar.as_ref()?.slots_nominal(),
             stations: stations.as_ref()?.clone(),
-            legs,
-            longest_secs,
+            legs: trips?.from,
+            longest_secs: trips?.longest_secs,
             threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
         })
     })();

@@ -18,6 +18,7 @@ mod live_check;
 mod migrate;
 mod odds;
 mod statement;
+mod variant;
 mod warnings;
 
 pub use document::{default_text, key_table, schema};
@@ -27,6 +28,7 @@ pub use leaf::Percent;
 pub(crate) use leaf::duration_secs;
 pub use live_check::{Http, Log, ReleaseSettings, SecretText};
 pub use statement::Statement;
+pub use variant::load_variant;
 pub use warnings::Warning;
 
 use std::num::NonZeroU32;
@@ -37,7 +39,7 @@ use jiff::SignedDuration;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-use crate::engine::{Engine, Registry};
+use crate::engine::{Engine, Legs, Registry};
 use crate::ingest;
 use crate::ingest::format::Format;
 use crate::kafka;
@@ -72,6 +74,8 @@ pub struct Settings {
     /// Until when windows exist; `None`: for ever.
     pub to: Option<DateTime>,
     pub engine: Arc<dyn Engine>,
+    /// How legs are made of taps.
+    pub trips: TripRule,
     /// What may be spent.
     pub caps: Caps,
     /// The words of a release, and where it goes.
@@ -98,6 +102,15 @@ pub struct Feed {
     pub local_zone: Option<TimeZone>,
     /// Unusable records above this part stop a file before anything is booked.
     pub max_rejects: Percent,
+}
+
+/// How legs are made of one card's taps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TripRule {
+    /// Which taps make one.
+    pub from: Legs,
+    /// A leg that takes longer is no leg: seconds.
+    pub longest_secs: Option<NonZeroU32>,
 }
 
 /// What may be spent.

@@ -19,4 +19,5 @@ pub mod ledger;
 pub mod guarantee;
 pub mod engine;
 pub mod audit;
+pub mod evaluate;
 pub mod protocol;

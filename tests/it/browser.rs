@@ -15,14 +15,14 @@ use serde_json::{Value, json};
 use crate::web::{Demo, ask};
 
 /// chromedriver; ended with the test.
-struct Driver {
+pub(crate) struct Driver {
     child: Child,
     address: String,
 }
 
 impl Driver {
     /// Starts it, or says that there is none.
-    fn start() -> Option<Self> {
+    pub(crate) fn start() -> Option<Self> {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let child = Command::new("chromedriver")
             .arg(format!("--port={port}"))
@@ -38,7 +38,7 @@ impl Driver {
     }
 
     /// A browser without a window, as wide as asked, that saves files into a folder.
-    async fn browser(&self, downloads: &Path, width: u32, is_dark: bool) -> Client {
+    pub(crate) async fn browser(&self, downloads: &Path, width: u32, is_dark: bool) -> Client {
         let mut arguments = vec![
             "--headless=new".to_owned(),
             "--no-sandbox".to_owned(),
@@ -81,7 +81,7 @@ impl Drop for Driver {
 }
 
 /// What the browser complained about; a missing icon is nobody's fault.
-async fn complaints(driver: &Driver, browser: &Client) -> Vec<Value> {
+pub(crate) async fn complaints(driver: &Driver, browser: &Client) -> Vec<Value> {
     let session = browser.session_id().await.unwrap().expect("a session has an id");
     let (address, body) = (&driver.address, r#"{"type":"browser"}"#);
     let answer = ask(
@@ -97,7 +97,7 @@ async fn complaints(driver: &Driver, browser: &Client) -> Vec<Value> {
 }
 
 /// Keeps what the page looks like.
-async fn keep_picture(browser: &Client, name: &str) {
+pub(crate) async fn keep_picture(browser: &Client, name: &str) {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("console");
     fs::create_dir_all(&dir).unwrap();
     let picture = browser.screenshot().await.unwrap();

@@ -43,3 +43,4 @@ mod toy_engine;
 mod examples;
 mod fuzz;
 mod messages;
+mod evaluate;

@@ -161,7 +161,7 @@ fn packages_stay_in_their_homes() {
         ("anyhow", &["src/cli/"]),
         ("toml", &["src/config/"]),
         ("axum", &["src/console/"]),
-        ("maud", &["src/console/", "src/publish/report"]),
+        ("maud", &["src/console/", "src/evaluate/page", "src/publish/report"]),
         ("tracing", &["src/cli/"]),
         ("rand_distr", &["src/city/"]),
         ("base64", &["src/console/"]),

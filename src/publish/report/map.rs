@@ -14,7 +14,7 @@ const MOST_HEIGHT: f64 = 560.0;
 const MARGIN: f64 = 40.0;
 
 /// Stations as circles, flows as curves; wider is more.
-pub(super) fn map(view: &View) -> Markup {
+pub fn map(view: &View) -> Markup {
     let Some(sheet) = Sheet::of(view) else {
         return html! { p { "The station list has no coordinates, so there is no map." } };
     };

@@ -5,11 +5,15 @@ mod plots;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+pub use map::map;
+pub use plots::{heat_map, heat_map_like};
+
 use super::view::{Estimate, View};
 
 /// Flows of the table.
 const FLOWS: usize = 20;
-const STYLE: &str = include_str!("style.css");
+/// The colours and sizes of every page of ours.
+pub const STYLE: &str = include_str!("style.css");
 
 /// The words of a report that do not come from its numbers.
 pub(super) struct Frame<'a> {
@@ -63,10 +67,10 @@ pub fn sections(view: &View) -> Markup {
             p { "No number was strong enough to be shown under this guarantee." }
         } @else {
             h2 { "Stations and flows" }
-            div.wide { (map::map(view)) }
+            div.wide { (map(view)) }
             h2 { "Stations by time" }
             p.soft { "The busiest stations. Darker is more; the number of each cell is its title." }
-            div.wide { (plots::heat_map(view)) }
+            div.wide { (heat_map(view)) }
             @if !view.slots.is_empty() {
                 h2 { "All stations by time" }
                 div.wide { (plots::by_slot(view)) }
@@ -135,7 +139,7 @@ fn range(estimate: &Estimate) -> String {
 }
 
 /// 1234567 as 1,234,567.
-fn grouped(number: u64) -> String {
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {

@@ -13,19 +13,26 @@ const NAMES: usize = 150;
 const LETTERS: usize = 24;
 
 /// How many cards were at each of the busiest stations in each slot.
-pub(super) fn heat_map(view: &View) -> Markup {
+pub fn heat_map(view: &View) -> Markup {
+    heat_map_like(view, view)
+}
+
+/// The same with the stations and the scale of another view, so that two can be compared.
+pub fn heat_map_like(view: &View, like: &View) -> Markup {
     let sum = |row: &[Estimate]| row.iter().map(|cell| cell.value).sum::<u64>();
-    let mut rows: Vec<(usize, &Vec<Estimate>)> =
-        view.heat.iter().map(|(stop, row)| (*stop, row)).collect();
-    rows.sort_by_key(|(stop, row)| (std::cmp::Reverse(sum(row)), *stop));
-    rows.truncate(STATIONS);
-    let most = rows
+    let mut busiest: Vec<(usize, &Vec<Estimate>)> =
+        like.heat.iter().map(|(stop, row)| (*stop, row)).collect();
+    busiest.sort_by_key(|(stop, row)| (std::cmp::Reverse(sum(row)), *stop));
+    busiest.truncate(STATIONS);
+    let cells = busiest.iter().flat_map(|(_, row)| row.iter());
+    let most = cells.map(|cell| cell.value).max().unwrap_or(0).max(1);
+    let rows: Vec<(usize, Vec<Estimate>)> = busiest
         .iter()
-        .flat_map(|(_, row)| row.iter())
-        .map(|cell| cell.value)
-        .max()
-        .unwrap_or(0)
-        .max(1);
+        .map(|(stop, row)| {
+            let nothing = || vec![Estimate::default(); row.len()];
+            (*stop, view.heat.get(stop).cloned().unwrap_or_else(nothing))
+        })
+        .collect();
     let columns = rows.first().map_or(0, |(_, row)| row.len());
     let cell = (720 / columns.max(1)).clamp(4, 3 * CELL);
     let (width, height) = (NAMES + columns * cell, (rows.len() + 1) * CELL);
@@ -115,7 +122,7 @@ fn scaled(count: u64, most: u64, full: u64) -> u64 {
 
 /// Between nothing and full; the root keeps small counts visible beside large ones.
 fn opacity(count: u64, most: u64) -> String {
-    format!("{:.3}", (count as f64 / most as f64).sqrt())
+    format!("{:.3}", (count as f64 / most as f64).sqrt().min(1.0))
 }
 
 fn shortened(name: &str) -> String {
