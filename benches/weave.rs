@@ -5,6 +5,7 @@
 //! `-- --presets` does the same for the cities of `generate` (`--cards 50000` smaller), `-- --data DIR` for real sets.
 //! `-- --coverage 200` counts how often the 95 % intervals hold the truth, over so many releases of presets and cities.
 //! `-- --speed` prints times, ratios to a sort of the same trajectories, and memory.
+//! `--engine ngram` judges that engine instead.
 //! `--favour od`, `--longest 12` (taps of a card) and `--longest-leg 3` (hours) change what is asked.
 #![allow(
     clippy::unwrap_used,
@@ -79,6 +80,7 @@ impl Asked {
             timed: true,
             legs: Legs::Next,
             favour: self.favour(),
+            by_ngrams: self.text("--engine") == Some("ngram"),
             longest: self.number("--longest", 12) as u32,
             longest_leg: self.text("--longest-leg").map(|_| self.number("--longest-leg", 0) as u32),
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::tz::TimeZone;
+use tapveil::engine::ngram::{self, NGram};
 use tapveil::engine::weave::{Favour, Settings, Weave};
 use tapveil::engine::{Engine, Legs, Release, fixture};
 use tapveil::model::{Calendar, Digest, MicroEpsilon, PathKind, StationIx, Stations, Window};
@@ -25,6 +26,8 @@ pub(crate) struct Case {
     pub(crate) timed: bool,
     pub(crate) legs: Legs,
     pub(crate) favour: Favour,
+    /// Whether `ngram` makes the releases.
+    pub(crate) by_ngrams: bool,
     pub(crate) longest: u32,
     /// Hours that a leg takes at most.
     pub(crate) longest_leg: Option<u32>,
@@ -45,15 +48,17 @@ pub(crate) struct Terms {
     pub(crate) timed: bool,
     pub(crate) legs: Legs,
     pub(crate) favour: Favour,
+    pub(crate) by_ngrams: bool,
     pub(crate) longest: u32,
     pub(crate) longest_leg: Option<u32>,
 }
 
 impl Case {
     pub(crate) fn new(terms: Terms, cards: &[Taps]) -> Self {
-        let Terms { name, stations, days, timed, legs, favour, longest, longest_leg } = terms;
+        let Terms { name, stations, days, timed, legs, favour, by_ngrams, longest, longest_leg } =
+            terms;
         let sealed = seal(&window_of(days), cards, longest);
-        Self { name, stations, timed, legs, favour, longest, longest_leg, sealed }
+        Self { name, stations, timed, legs, favour, by_ngrams, longest, longest_leg, sealed }
     }
 
     fn slots(&self) -> u32 {
@@ -87,25 +92,36 @@ impl Case {
         self.cards(legs, trips)
     }
 
-    fn engine(&self, epsilon: &str) -> Weave {
+    fn engine(&self, epsilon: &str) -> Box<dyn Engine> {
         let ids: String = (0..self.stations).map(|n| format!("s{n:07}\n")).collect();
+        let stations = Arc::new(Stations::from_csv(format!("id\n{ids}").as_bytes()).unwrap());
+        let epsilon = MicroEpsilon::parse(epsilon).unwrap();
+        let input = if self.timed { PathKind::Timed } else { PathKind::Untimed };
+        let max_length = NonZeroU32::new(self.longest).unwrap();
+        let n_slots = self.sealed.window().n_slots();
+        if self.by_ngrams {
+            let (longest, max_nodes) = (NonZeroU32::new(5).unwrap(), 4_000_000);
+            let settings =
+                ngram::Settings { epsilon, longest, max_nodes, input, max_length, stations };
+            return Box::new(NGram::new(settings, n_slots).unwrap());
+        }
         let settings = Settings {
-            epsilon: MicroEpsilon::parse(epsilon).unwrap(),
+            epsilon,
             favour: self.favour,
             legs: self.legs,
             longest_secs: self.longest_leg.and_then(|hours| NonZeroU32::new(hours * HOUR)),
-            input: if self.timed { PathKind::Timed } else { PathKind::Untimed },
-            max_length: NonZeroU32::new(self.longest).unwrap(),
-            stations: Arc::new(Stations::from_csv(format!("id\n{ids}").as_bytes()).unwrap()),
+            input,
+            max_length,
+            stations,
             threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
         };
-        Weave::new(settings, self.sealed.window().n_slots()).unwrap()
+        Box::new(Weave::new(settings, n_slots).unwrap())
     }
 
     /// One release under a permit that no ledger booked; the time is the engine's alone.
     pub(crate) fn release(&self, epsilon: &str, seed: u64) -> Ran {
         let engine = self.engine(epsilon);
-        let permit = fixture::permit(&engine, &self.sealed, Digest::of(b"bench"));
+        let permit = fixture::permit(&*engine, &self.sealed, Digest::of(b"bench"));
         let start = Instant::now();
         let release = engine.sanitize(&self.sealed, permit, &NoiseKey::for_test(seed)).unwrap();
         Ran { took: start.elapsed(), release }

@@ -48,11 +48,11 @@ pub(super) fn wait(headway: u32, rng: &mut ChaCha8Rng) -> u32 {
     (headways.min(6.0) * f64::from(headway)).round() as u32
 }
 
-/// Draws how many seconds somebody stays at the end of an outing: log-normal with a median of about 115 minutes and a
-/// mean of about 130, between 20 minutes and 8 hours.
-pub(super) fn stay(rng: &mut ChaCha8Rng) -> u32 {
-    let stay = LogNormal::<f64>::new(8.84, 0.5).expect("both parameters are numbers");
-    stay.sample(rng).clamp(1_200.0, 28_800.0).round() as u32
+/// Draws how many seconds somebody stays at the end of an outing that usually takes so many: log-normal around that,
+/// between half and twice as long.
+pub(super) fn stay(usual: u32, rng: &mut ChaCha8Rng) -> u32 {
+    let times = LogNormal::<f64>::new(0.0, 0.12).expect("both parameters are numbers");
+    (times.sample(rng).clamp(0.5, 2.0) * f64::from(usual)).round() as u32
 }
 
 /// Draws how much more popular a station is than its place says: Pareto's law with shape 1, cut off at 20.
@@ -71,9 +71,16 @@ const TAIL_SHARE: f64 = 0.02;
 /// exactly that length: a full-size city misses its maximum at most once in about 800,000 seeds.
 const TAIL_DECAY: f64 = 3.5;
 
-/// The probabilities of the lengths 1, 2, ..., `max`, with exactly the asked mean (up to
-/// rounding): a truncated geometric body plus a slowly decaying tail.
-pub(super) fn length_probabilities(mean: f64, max: u32) -> Vec<f64> {
+/// The probabilities of the lengths `min`, `min` + 1, ..., `max`, with exactly the asked mean (up to rounding): all
+/// the same if that gives the mean, otherwise a truncated geometric body plus a slowly decaying tail.
+pub(super) fn length_probabilities(mean: f64, min: u32, max: u32) -> Vec<f64> {
+    if (mean * 2.0 - f64::from(min + max)).abs() < 1e-9 {
+        return vec![1.0 / f64::from(max - min + 1); (max - min + 1) as usize];
+    }
+    from_one(mean - f64::from(min - 1), max - (min - 1))
+}
+
+fn from_one(mean: f64, max: u32) -> Vec<f64> {
     let tail = truncated_geometric(1.0 - TAIL_DECAY / f64::from(max), max);
     let tail_mean = mean_length(&tail);
     let body_mean = (mean - TAIL_SHARE * tail_mean) / (1.0 - TAIL_SHARE);

@@ -10,9 +10,12 @@ use std::io::{self, Write};
 use jiff::civil::{self, Date, DateTime};
 
 mod choice;
+mod demand;
 mod network;
+mod occasions;
 mod passengers;
 mod preset;
+mod statistics;
 #[cfg(test)]
 mod tests;
 
@@ -20,6 +23,7 @@ use network::Network;
 use passengers::{Population, Tap};
 use preset::DAY_START_HOUR;
 pub use preset::{Preset, Windows};
+pub use statistics::Measured;
 
 /// Why a city cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -44,6 +48,8 @@ pub struct City {
     population: Population,
     /// The dates that the taps carry, in order.
     dates: Vec<Date>,
+    /// Only taps of so many hours from the window's start on are made.
+    hours: Option<u32>,
 }
 
 /// One tap of a synthetic card.
@@ -74,10 +80,21 @@ impl City {
         let network = Network::new(preset);
         let population = Population::new(preset, &network, seed);
         let dates = Windows::of(preset).dates().collect();
-        Ok(City { preset, n_cards, network, population, dates })
+        Ok(City { preset, n_cards, network, population, dates, hours: None })
     }
 
-    /// How many cards the city has; each has at least one tap.
+    /// The same city with the taps of its first hours alone; cards without one are left out.
+    #[must_use]
+    pub fn first_hours(self, hours: u32) -> City {
+        City { hours: Some(hours), ..self }
+    }
+
+    /// Counts what the city is like; makes all taps once.
+    pub fn measured(&self) -> Measured {
+        Measured::of(self)
+    }
+
+    /// How many cards the city has; each has at least one tap, unless only the first hours are made.
     pub fn n_cards(&self) -> u64 {
         self.n_cards
     }
@@ -109,9 +126,10 @@ impl City {
         let mut taps = Vec::new();
         let mut next = 0;
         std::iter::from_fn(move || {
-            if next == taps.len() {
+            while next == taps.len() {
                 card = cards.next()?;
                 self.population.taps_of(card, &self.network, &mut taps);
+                taps.retain(|tap| self.hours.is_none_or(|hours| tap.second < hours * 3_600));
                 next = 0;
             }
             let tap = &taps[next];

@@ -6,7 +6,7 @@ use std::ops::Range;
 use rand_chacha::ChaCha8Rng;
 
 use super::choice::{Choice, luck};
-use super::preset::Preset;
+use super::preset::{Layout, Preset};
 
 /// Downtown, where the lines meet.
 const CENTRE: (f64, f64) = (45.5, -73.6);
@@ -56,26 +56,64 @@ struct Course {
 impl Network {
     /// The network of a preset; it depends on nothing else, so every seed shares it.
     pub(super) fn new(preset: Preset) -> Network {
-        let bus = preset == Preset::Bus;
+        let layout = preset.statistics().layout;
         let mut stations = Vec::new();
         let mut lines = Vec::new();
         for (line, length) in line_lengths(preset).into_iter().enumerate() {
             let first = stations.len() as u32;
-            let course = if bus { bus_course(line) } else { metro_course(line) };
+            let course = match layout {
+                Layout::Radial => metro_course(line),
+                Layout::Streets => bus_course(line),
+                Layout::Grid => grid_course(line, length),
+            };
             for stop in 0..length {
-                let (id, name) = if bus {
-                    let street = format!("{} {}", TREES[line % 17], STREETS[line % 4]);
-                    (format!("B{:02}-{:03}", line + 1, stop + 1), format!("{street} {}", stop + 1))
-                } else {
-                    let nth = stations.len();
-                    let name = format!("{} {}", TREES[nth % 17], PLACES[nth % 4]);
-                    (format!("L{}-{:02}", line + 1, stop + 1), name)
+                let street = || format!("{} {}", TREES[line % 17], STREETS[line % 4]);
+                let nth = stations.len();
+                let (id, name) = match layout {
+                    Layout::Radial => (
+                        format!("L{}-{:02}", line + 1, stop + 1),
+                        format!("{} {}", TREES[nth % 17], PLACES[nth % 4]),
+                    ),
+                    Layout::Streets => (
+                        format!("B{:02}-{:03}", line + 1, stop + 1),
+                        format!("{} {}", street(), stop + 1),
+                    ),
+                    Layout::Grid => (
+                        format!("R{:02}-{:02}", line + 1, stop + 1),
+                        format!("{} {}", street(), stop + 1),
+                    ),
                 };
                 stations.push(Station { id, name, place: course.stop(stop, length), line });
             }
             lines.push(first..first + length);
         }
-        Network { stations, lines, letter: if bus { 'B' } else { 'L' } }
+        let letter = match layout {
+            Layout::Radial => 'L',
+            Layout::Streets => 'B',
+            Layout::Grid => 'R',
+        };
+        Network { stations, lines, letter }
+    }
+
+    /// How many stations there are.
+    pub(super) fn len(&self) -> u32 {
+        self.stations.len() as u32
+    }
+
+    /// The cells beside one of a grid: along its row, and across to the rows beside it.
+    pub(super) fn beside(&self, cell: u32) -> impl Iterator<Item = u32> {
+        let row = self.line_of(cell);
+        let width = row.end - row.start;
+        let along = [cell.checked_sub(1), Some(cell + 1)].into_iter().flatten();
+        let across = [cell.checked_sub(width), Some(cell + width)].into_iter().flatten();
+        let n = self.len();
+        along.filter(move |next| row.contains(next)).chain(across.filter(move |next| *next < n))
+    }
+
+    /// How far apart two stations are, in kilometres and squared.
+    pub(super) fn apart(&self, one: u32, other: u32) -> f64 {
+        let (a, b) = (self.stations[one as usize].place, self.stations[other as usize].place);
+        (a.0 - b.0) * (a.0 - b.0) + (a.1 - b.1) * (a.1 - b.1)
     }
 
     /// The stations on the same line as `station`.
@@ -85,27 +123,25 @@ impl Network {
 
     /// Where people live: spread wide around downtown.
     pub(super) fn homes(&self, rng: &mut ChaCha8Rng) -> Choice {
-        self.popularity(4.0, rng)
+        Choice::new(&self.attraction(4.0, rng))
     }
 
-    /// Where people go: a few stations downtown take a large share.
-    pub(super) fn destinations(&self, rng: &mut ChaCha8Rng) -> Choice {
-        self.popularity(1.0, rng)
+    /// Where people stay who visit: a few stations downtown take a large share.
+    pub(super) fn hotels(&self, rng: &mut ChaCha8Rng) -> Choice {
+        Choice::new(&self.attraction(1.0, rng))
     }
 
     /// Stations nearer to downtown than `radius` kilometres are popular, and each has a luck of
     /// its own that makes some up to twenty times as popular as their like.
-    fn popularity(&self, radius: f64, rng: &mut ChaCha8Rng) -> Choice {
-        let weights: Vec<f64> = self
-            .stations
+    pub(super) fn attraction(&self, radius: f64, rng: &mut ChaCha8Rng) -> Vec<f64> {
+        self.stations
             .iter()
             .map(|station| {
                 let (east, north) = station.place;
                 let nearness = 1.0 / (1.0 + (east * east + north * north) / (radius * radius));
                 nearness * luck(rng)
             })
-            .collect();
-        Choice::new(&weights)
+            .collect()
     }
 
     /// Writes the stations as CSV with a header.
@@ -124,11 +160,15 @@ impl Network {
 /// How many stations each line has.
 fn line_lengths(preset: Preset) -> Vec<u32> {
     match preset {
-        Preset::Metro => vec![24, 20, 15, 9],
+        Preset::Metro | Preset::StmMetro => vec![24, 20, 15, 9],
         Preset::Metro200k => vec![11, 8, 6, 4],
         Preset::Stm514k => vec![26, 24, 11, 4],
-        // 53 lines of fifteen stops and 7 of fourteen make 893.
+        // 53 lines of fifteen stops and 7 of fourteen make 893; 44 of sixteen and 16 of fifteen 944.
         Preset::Bus => (0..60).map(|line| if line < 53 { 15 } else { 14 }).collect(),
+        Preset::StmBus => (0..60).map(|line| if line < 44 { 16 } else { 15 }).collect(),
+        Preset::Bus20 => vec![10, 10],
+        Preset::Random100 => vec![10; 10],
+        Preset::Taxis => vec![20; 20],
     }
 }
 
@@ -146,6 +186,14 @@ fn bus_course(line: usize) -> Course {
     let nth = (line / 2) as f64;
     let shift = (line * 7 % 11) as f64 - 5.0;
     Course { direction, aside: (nth - 14.5) * 0.34, ahead: shift * 0.4, spacing: 0.5 }
+}
+
+/// Rows of a grid with about as much between two cells as a vehicle of the published traces goes between two
+/// sightings.
+fn grid_course(row: usize, n_rows: u32) -> Course {
+    const SPACING: f64 = 0.623;
+    let aside = (row as f64 - f64::from(n_rows - 1) / 2.0) * SPACING;
+    Course { direction: unit_vector(0.1), aside, ahead: 0.0, spacing: SPACING }
 }
 
 /// The point of the unit circle at twice the angle whose tangent is `slope`: no sine needed.

@@ -3,25 +3,15 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-use super::choice::{Choice, around_zero, below, length_probabilities, mean_length, stay, wait};
+use super::choice::{Choice, around_zero, below, length_probabilities, stay, wait};
+use super::demand::Flows;
 use super::network::Network;
-use super::preset::{DAY_START_HOUR, Preset, Windows};
+use super::occasions::{FREE_DAY_OUTINGS, LESSONS, SHIFTS, WORKDAY_OUTINGS, choice_of};
+use super::preset::{Demand, Preset, Statistics, Windows};
 
-const MINUTE: u32 = 60;
-const HOUR: u32 = 60 * MINUTE;
+pub(super) const MINUTE: u32 = 60;
+pub(super) const HOUR: u32 = 60 * MINUTE;
 const DAY: u32 = 24 * HOUR;
-
-/// When people leave for an outing of an evening or a lunch hour, by hour from 04:00.
-const WEEKDAY_HOURS: [f64; 24] = [
-    1.0, 3.0, 8.0, 14.0, 16.0, 18.0, 20.0, 26.0, 30.0, 28.0, 28.0, 30.0, 34.0, 42.0, 46.0, 38.0,
-    26.0, 18.0, 9.0, 4.0, 1.5, 0.5, 0.3, 0.3,
-];
-
-/// When people leave for an outing of a weekend or a visit, by hour from 04:00.
-const FREE_DAY_HOURS: [f64; 24] = [
-    1.0, 2.0, 4.0, 8.0, 14.0, 22.0, 30.0, 34.0, 36.0, 38.0, 38.0, 36.0, 34.0, 32.0, 30.0, 28.0,
-    24.0, 18.0, 12.0, 6.0, 2.0, 1.0, 0.5, 0.5,
-];
 
 /// One tap: seconds since the start of the window, and the number of the station.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,15 +46,23 @@ pub(super) struct Population {
     lengths: Choice,
     mean_length: f64,
     homes: Choice,
-    destinations: Choice,
-    same_line_percent: u32,
+    hotels: Choice,
+    flows: Flows,
+    demand: Demand,
+    min_length: u32,
+    longest: usize,
+    /// By length from the shortest on: how many plans there are; empty where everybody has one of their own.
+    plans: Vec<u32>,
+    slot_seconds: u32,
     /// Seconds between two trains or buses.
     headway: u32,
     /// Which of the window's days people go to work on.
     workdays: Vec<u32>,
     leisure_days: Choice,
-    weekday_hours: Choice,
-    free_day_hours: Choice,
+    workday_outings: Choice,
+    free_day_outings: Choice,
+    shifts: Choice,
+    lessons: Choice,
     window_seconds: u32,
 }
 
@@ -75,7 +73,8 @@ impl Population {
         // No card has this number: one would need more cards than a u64 can count.
         let mut of_the_city = source.clone();
         of_the_city.set_stream(u64::MAX);
-        let probabilities = length_probabilities(statistics.mean_length, statistics.max_length);
+        let Statistics { mean_length, min_length, max_length, .. } = statistics;
+        let probabilities = length_probabilities(mean_length, min_length, max_length);
         let windows = Windows::of(preset);
         let workdays: Vec<u32> = (0_u32..)
             .zip(windows.dates().take(windows.days as usize))
@@ -86,15 +85,22 @@ impl Population {
             (0..windows.days).map(|day| if workdays.contains(&day) { 2.0 } else { 3.0 }).collect();
         Population {
             lengths: Choice::new(&probabilities),
-            mean_length: mean_length(&probabilities),
+            mean_length,
             homes: network.homes(&mut of_the_city),
-            destinations: network.destinations(&mut of_the_city),
-            same_line_percent: statistics.same_line_percent,
+            hotels: network.hotels(&mut of_the_city),
+            flows: Flows::new(network, &statistics, &mut of_the_city),
+            demand: statistics.demand,
+            min_length,
+            longest: max_length as usize,
+            plans: plans(&statistics, &probabilities),
+            slot_seconds: statistics.slot_minutes * MINUTE,
             headway: statistics.headway,
             workdays,
             leisure_days: Choice::new(&leisure),
-            weekday_hours: Choice::new(&WEEKDAY_HOURS),
-            free_day_hours: Choice::new(&FREE_DAY_HOURS),
+            workday_outings: choice_of(&WORKDAY_OUTINGS),
+            free_day_outings: choice_of(&FREE_DAY_OUTINGS),
+            shifts: choice_of(&SHIFTS),
+            lessons: choice_of(&LESSONS),
             window_seconds: windows.days * DAY,
             source,
         }
@@ -111,20 +117,120 @@ impl Population {
         taps.clear();
         let mut rng = self.source.clone();
         rng.set_stream(card);
-        let rng = &mut rng;
-        let length = self.lengths.draw(rng) + 1;
-        let kind = Kind::draw(length, rng);
-        let home = match kind {
-            Kind::Visitor => self.destinations.draw(rng),
-            _ => self.homes.draw(rng),
-        } as u32;
-        if let Some(routine) = kind.routine(rng) {
-            self.add_workdays(&routine, home, length, network, rng, taps);
+        let length = self.lengths.draw(&mut rng) + self.min_length as usize;
+        match self.plan(length, &mut rng) {
+            None => self.add_taps(length, network, &mut rng, taps),
+            Some(plan) => {
+                let mut shared = self.source.clone();
+                shared.set_stream(plan);
+                self.add_taps(length, network, &mut shared, taps);
+                self.shift_in_slots(taps, &mut rng);
+            }
         }
-        while taps.len() < length {
-            self.add_outing(kind, home, length, network, rng, taps);
+    }
+
+    /// The stream of the plan that a card shares with others, if it does: the first plans of a length are the most
+    /// usual, and one card in a thousand has its own.
+    fn plan(&self, length: usize, rng: &mut ChaCha8Rng) -> Option<u64> {
+        let n_plans = *self.plans.get(length - self.min_length as usize)?;
+        if below(1_000, rng) == 0 {
+            return None;
+        }
+        // A rank below r has the probability √(r/n): the least usual plan is half as usual as the average.
+        let within = u64::from(below(1 << 16, rng));
+        let rank = (within * within * u64::from(n_plans)) >> 32;
+        Some(1 << 63 | (length as u64) << 40 | rank)
+    }
+
+    /// Moves the taps of a shared plan, all those of a slot together, without leaving it.
+    fn shift_in_slots(&self, taps: &mut [Tap], rng: &mut ChaCha8Rng) {
+        let slot = self.slot_seconds;
+        for together in taps.chunk_by_mut(|a, b| a.second / slot == b.second / slot) {
+            let (Some(first), Some(last)) = (together.first(), together.last()) else { continue };
+            let (before, after) = (first.second % slot, slot - 1 - last.second % slot);
+            let shift = below(before + after + 1, rng);
+            together.iter_mut().for_each(|tap| tap.second = tap.second - before + shift);
+        }
+    }
+
+    fn add_taps(
+        &self,
+        length: usize,
+        network: &Network,
+        rng: &mut ChaCha8Rng,
+        taps: &mut Vec<Tap>,
+    ) {
+        match self.demand {
+            Demand::Outings => self.add_outings(length, rng, taps),
+            Demand::Rides => self.add_ride(length, network, rng, taps),
+            Demand::Anywhere => {
+                let tap = |_| Tap {
+                    second: below(self.window_seconds, rng),
+                    station: below(network.len(), rng),
+                };
+                taps.extend((0..length).map(tap));
+            }
         }
         self.set_in_order(taps);
+    }
+
+    /// Adds what somebody of the city does.
+    fn add_outings(&self, length: usize, rng: &mut ChaCha8Rng, taps: &mut Vec<Tap>) {
+        // Who leaves comes back: most odd lengths become one of the even ones beside them, as often longer as shorter.
+        let odd = length > 1 && length % 2 == 1 && length < self.longest;
+        let length = match below(100, rng) {
+            percent if odd && percent < 35 => length - 1,
+            percent if odd && percent < 70 => length + 1,
+            _ => length,
+        };
+        let kind = Kind::draw(length, rng);
+        let home = match kind {
+            Kind::Visitor => self.hotels.draw(rng),
+            _ => self.homes.draw(rng),
+        } as u32;
+        if let Some(routine) = self.routine(kind, rng) {
+            self.add_workdays(&routine, home, length, rng, taps);
+        }
+        // Most outings of one person go to the same place.
+        let haunt = self.flows.destination(home, rng);
+        while taps.len() < length {
+            let elsewhere = below(100, rng) < 25;
+            let place = if elsewhere { self.flows.destination(home, rng) } else { haunt };
+            self.add_outing(kind, home, place, length, rng, taps);
+        }
+    }
+
+    /// Adds the cells that a vehicle is seen in, from a popular one towards another.
+    fn add_ride(
+        &self,
+        length: usize,
+        network: &Network,
+        rng: &mut ChaCha8Rng,
+        taps: &mut Vec<Tap>,
+    ) {
+        const BETWEEN: u32 = 7 * MINUTE;
+        let mut cell = self.homes.draw(rng) as u32;
+        let mut goal = self.flows.destination(cell, rng);
+        let all = BETWEEN * length as u32;
+        let mut second = self.free_day_outings.draw(rng) as u32 * 3 * HOUR + below(4 * HOUR, rng);
+        second = second.min(self.window_seconds - all - HOUR);
+        for _ in 0..length {
+            taps.push(Tap { second, station: cell });
+            second += (i64::from(BETWEEN) + around_zero(MINUTE, rng)) as u32;
+            if cell == goal {
+                goal = self.flows.destination(cell, rng);
+            }
+            // Mostly nearer to where it goes; now and then another way round, or not at all.
+            let percent = below(100, rng);
+            let near = |next: &u32| network.apart(*next, goal);
+            cell = match percent {
+                0..15 => cell,
+                15..25 => network.beside(cell).nth(below(2, rng) as usize).unwrap_or(cell),
+                _ => {
+                    network.beside(cell).min_by(|a, b| near(a).total_cmp(&near(b))).unwrap_or(cell)
+                }
+            };
+        }
     }
 
     /// Adds the ways to work and back, on as many workdays as the length allows.
@@ -133,11 +239,10 @@ impl Population {
         routine: &Routine,
         home: u32,
         length: usize,
-        network: &Network,
         rng: &mut ChaCha8Rng,
         taps: &mut Vec<Tap>,
     ) {
-        let work = self.destination(home, network, rng);
+        let work = self.flows.destination(home, rng);
         let count = self.workdays.len();
         let first = below(count as u32, rng) as usize;
         for nth in 0..count.min(length.div_ceil(2)) {
@@ -148,47 +253,49 @@ impl Population {
         }
     }
 
+    /// The regular way of those who have one.
+    fn routine(&self, kind: Kind, rng: &mut ChaCha8Rng) -> Option<Routine> {
+        let occasion = match kind {
+            Kind::Commuter => SHIFTS[self.shifts.draw(rng)],
+            Kind::Student => LESSONS[self.lessons.draw(rng)],
+            Kind::Resident | Kind::Visitor => return None,
+        };
+        let leave = jittered(occasion.leave, 25 * MINUTE, rng);
+        let come_back = jittered(occasion.leave + occasion.stay, 25 * MINUTE, rng);
+        Some(Routine { leave, come_back, jitter: 10 * MINUTE })
+    }
+
     /// Adds one way to somewhere and back, for leisure.
     fn add_outing(
         &self,
         kind: Kind,
         home: u32,
+        place: u32,
         length: usize,
-        network: &Network,
         rng: &mut ChaCha8Rng,
         taps: &mut Vec<Tap>,
     ) {
         let day = self.leisure_days.draw(rng) as u32;
-        let free = kind == Kind::Visitor || !self.workdays.contains(&day);
-        let hours = if free { &self.free_day_hours } else { &self.weekday_hours };
-        let leave = hours.draw(rng) as u32 * HOUR + below(HOUR, rng);
-        let leave = (leave + wait(self.headway, rng)).min(DAY - 1);
-        let stay = stay(rng);
+        let occasion = match kind == Kind::Visitor || !self.workdays.contains(&day) {
+            true => FREE_DAY_OUTINGS[self.free_day_outings.draw(rng)],
+            false => WORKDAY_OUTINGS[self.workday_outings.draw(rng)],
+        };
+        // A few leave at any time of the day.
+        let usual = match below(100, rng) < 4 {
+            true => below(DAY - 2 * HOUR, rng),
+            false => occasion.leave,
+        };
+        let leave = self.boarding(usual, 25 * MINUTE, rng);
+        let stay = stay(occasion.stay, rng);
         // Whoever would stay past the end of the service day comes back before it.
         let stay = if leave + stay < DAY { stay } else { below(DAY - leave, rng) };
         let there = day * DAY + leave;
-        let place = self.destination(home, network, rng);
         add_round_trip((there, home), (there + stay, place), length, rng, taps);
     }
 
     /// When somebody boards who comes to the stop near `second` of the service day.
     fn boarding(&self, second: u32, jitter: u32, rng: &mut ChaCha8Rng) -> u32 {
         (jittered(second, jitter, rng) + wait(self.headway, rng)).min(DAY - 1)
-    }
-
-    /// A station other than where the way begins.
-    fn destination(&self, origin: u32, network: &Network, rng: &mut ChaCha8Rng) -> u32 {
-        let line = network.line_of(origin);
-        let on_line = line.end - line.start;
-        if below(100, rng) >= self.same_line_percent {
-            let place = self.destinations.draw(rng) as u32;
-            if place != origin {
-                return place;
-            }
-        }
-        // One of the other stations of the line, each as likely.
-        let onward = 1 + below(on_line - 1, rng);
-        line.start + (origin - line.start + onward) % on_line
     }
 
     /// Sorts the taps and moves those of the same second apart, staying inside the window.
@@ -208,6 +315,13 @@ impl Population {
             end -= 1;
         }
     }
+}
+
+/// How many different plans there are of every length.
+fn plans(statistics: &Statistics, probabilities: &[f64]) -> Vec<u32> {
+    let Some(cards_a_plan) = statistics.cards_a_plan else { return Vec::new() };
+    let all = statistics.cards as f64 / f64::from(cards_a_plan);
+    probabilities.iter().map(|share| ((share * all) as u32).max(1)).collect()
 }
 
 /// The generator of a city, keyed with the seed and the preset's name: presets share nothing.
@@ -262,24 +376,4 @@ impl Kind {
             Kind::Visitor
         }
     }
-
-    /// The regular way of those who have one: its usual times vary between people, and the
-    /// jitter, which varies between days, is small.
-    fn routine(self, rng: &mut ChaCha8Rng) -> Option<Routine> {
-        let (leave, leave_spread, come_back, back_spread, jitter) = match self {
-            Kind::Commuter => ((7, 50), 2 * HOUR, (17, 15), 2 * HOUR, 20 * MINUTE),
-            Kind::Student => ((9, 0), 3 * HOUR, (15, 45), 3 * HOUR, 30 * MINUTE),
-            Kind::Resident | Kind::Visitor => return None,
-        };
-        Some(Routine {
-            leave: jittered(service_second(leave), leave_spread, rng),
-            come_back: jittered(service_second(come_back), back_spread, rng),
-            jitter,
-        })
-    }
-}
-
-/// Seconds from the start of the service day to a time of the clock after it.
-fn service_second((hour, minute): (u32, u32)) -> u32 {
-    (hour - DAY_START_HOUR) * HOUR + minute * MINUTE
 }

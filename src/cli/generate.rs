@@ -20,12 +20,15 @@ use crate::ingest::format::Format;
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
-    /// Which city: metro, bus, metro200k or stm514k
+    /// Which city: metro, bus, metro200k, stm514k, stm-metro, stm-bus, bus20, random100 or taxis
     #[arg(long, value_name = "P")]
     preset: String,
     /// How many cards; the preset's own number if left out
     #[arg(long, value_name = "N")]
     cards: Option<u64>,
+    /// Only the taps of so many hours from the window's start on
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=744))]
+    hours: Option<u32>,
     /// The same seed gives the same city
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub(super) seed: u64,
@@ -76,6 +79,10 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     let usage = |error: crate::city::Error| Failure::usage(error.to_string());
     let preset: Preset = arguments.preset.parse().map_err(usage)?;
     let city = City::new(preset, arguments.cards, arguments.seed).map_err(usage)?;
+    let city = match arguments.hours {
+        Some(hours) => city.first_hours(hours),
+        None => city,
+    };
     let Some(out) = &arguments.out else { return without_files(arguments, &city, registry) };
     #[cfg(feature = "kafka")]
     if let Some(flag) = arguments.live.send.any_given() {
@@ -86,10 +93,12 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     let section = engine_section(registry, &arguments.engine)?;
     let taps = write_city(&city, &section, out, false)?;
     let dir = out.display();
+    let measured = city.measured();
     say(&format!(
-        "{taps} taps of {} cards in {dir}\nnext:\n  tapveil sanitize --taps {dir}/taps.csv --config \
+        "{taps} taps of {} cards in {dir}\n\n{}\n\nnext:\n  tapveil sanitize --taps {dir}/taps.csv --config \
          {dir}/tapveil.toml --out RELEASES",
-        city.n_cards()
+        measured.cards,
+        measured.in_words()
     ));
     Ok(ExitCode::SUCCESS)
 }

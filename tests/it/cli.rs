@@ -183,6 +183,8 @@ fn every_engine_makes_a_release_that_verifies() {
         ("hybrid", "doublets", grouped("doublets")),
         ("simple", "sequences", over("sequences")),
         ("seqpt", "doublets", "height = 3\n".to_owned()),
+        ("ngram", "sequences", "longest = 4\n".to_owned()),
+        ("ngram", "doublets", "input = \"doublets\"\n".to_owned()),
     ] {
         let city = City::new();
         let chosen = format!("name = \"{name}\"\nepsilon = \"20.0\"\n[engine.{name}]\n{keys}");
@@ -218,15 +220,19 @@ fn an_audit_tells_machines_what_it_found() {
         assert!(engine["lower_bound"].as_f64().unwrap() <= claimed, "{engine}");
     }
     let mutants = found["mutants"].as_array().unwrap();
-    assert_eq!(mutants.len(), 14);
+    assert_eq!(mutants.len(), 21);
     for mutant in mutants {
         assert_eq!(mutant["verdict"], "caught", "{mutant}");
-        // Broken weaves are shown to the recorded audit alone.
+        // Forms broken in their own way are shown to the recorded audit alone.
         let n_audits = if mutant["samples"] == 0 { 1 } else { 2 };
         assert_eq!(mutant["caught_by"].as_array().unwrap().len(), n_audits, "{mutant}");
     }
     let unknown = run(["audit", "--engine", "lk"]).code(2);
-    assert!(unknown.complaints()[0].contains("safepath, hybrid, simple, seqpt"), "{}", unknown.err);
+    assert!(
+        unknown.complaints()[0].contains("safepath, hybrid, simple, seqpt, ngram"),
+        "{}",
+        unknown.err
+    );
 }
 
 /// The same trips as TIDES transactions, with purchases between them that are no taps.

@@ -8,13 +8,13 @@ use crate::engine::fixture::with_threads;
 #[test]
 fn every_true_engine_passes_and_every_mutant_is_caught_by_both_audits() {
     let report = audit(&Registry::standard(), None, Effort::usual(), &|_| {});
-    assert_eq!((report.engines.len(), report.mutants.len()), (24, 14));
+    assert_eq!((report.engines.len(), report.mutants.len()), (30, 21));
     for engine in &report.engines {
         println!("{engine:?}");
         assert!(engine.holds(), "{engine:?}");
-        // An auditor that sees nothing passes everything: at h = 2 it must come near the truth. Rows of weave are
-        // drawn from estimates, which tell less about one card than counts do.
-        if engine.height == 2 && engine.engine != "weave" {
+        // An auditor that sees nothing passes everything: at h = 2 it must come near the truth. Rows of weave and ngram
+        // are drawn from estimates, which tell less about one card than counts do.
+        if engine.height == 2 && !["weave", "ngram"].contains(&engine.engine) {
             assert!(engine.lower_bound > 1.3, "{engine:?}");
         }
     }
@@ -28,7 +28,7 @@ fn every_true_engine_passes_and_every_mutant_is_caught_by_both_audits() {
 
 /// Each for its own reason: an auditor that calls everything broken would be no use either.
 #[test]
-fn every_broken_weave_is_caught_for_its_own_reason() {
+fn every_form_broken_in_its_own_way_is_caught_for_its_own_reason() {
     let registry = Registry::standard();
     let forms = Form::all(&registry);
     let found: Vec<String> = Broken::all(&forms)
@@ -47,6 +47,13 @@ fn every_broken_weave_is_caught_for_its_own_reason() {
         "one card changes a table by",
         "other rows",
         "other tables",
+        "one card costs",
+        "one card costs",
+        "one card costs",
+        "other rows",
+        "other rows",
+        "question is asked",
+        "other rows",
     ];
     assert_eq!(found.len(), signs.len());
     for (found, sign) in found.iter().zip(signs) {
@@ -62,7 +69,8 @@ fn every_broken_weave_is_caught_for_its_own_reason() {
 fn every_table_of_weave_is_asked_in_an_audit() {
     let registry = Registry::standard();
     let mut seen = std::collections::BTreeSet::new();
-    for form in Form::all(&registry).into_iter().filter(|form| !form.form.broken.is_empty()) {
+    let is_weave = |form: &Form<'_>| form.engine.name == "weave" && !form.form.broken.is_empty();
+    for form in Form::all(&registry).into_iter().filter(is_weave) {
         for seed in 0..8 {
             seen.extend(recorded::tables_asked(form, seed));
         }
@@ -100,6 +108,6 @@ fn a_finding_above_the_claim_is_no_holding_engine() {
 fn the_names_are_those_of_the_configuration() {
     assert_eq!(
         engine_names(&Registry::standard()),
-        ["weave", "safepath", "hybrid", "simple", "seqpt"]
+        ["weave", "safepath", "hybrid", "simple", "seqpt", "ngram"]
     );
 }

@@ -10,6 +10,7 @@
 pub mod fixture;
 pub mod hybrid;
 pub mod lk;
+pub mod ngram;
 pub mod noise;
 pub mod projection;
 mod forecast;

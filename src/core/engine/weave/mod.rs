@@ -103,4 +103,4 @@ fn loop_profile(answers: &Answers, window: &Synthetic) -> LoopProfile {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

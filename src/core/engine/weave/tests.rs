@@ -26,7 +26,7 @@ use crate::secret::{NoiseKey, Secret};
 const ONE: NonZeroUsize = NonZeroUsize::MIN;
 
 /// Cards with these doublets, as (station, slot).
-pub(super) fn cards(paths: &[Vec<(u32, u32)>]) -> Trajectories {
+pub(crate) fn cards(paths: &[Vec<(u32, u32)>]) -> Trajectories {
     cards_with(paths, |_| None)
 }
 
@@ -46,7 +46,7 @@ pub(super) fn cards_with(
 }
 
 /// A small city: people who go somewhere at a busy hour and mostly come back.
-pub(super) fn city(n_cards: u32, stations: u32, slots: u32, seed: u64) -> Vec<Vec<(u32, u32)>> {
+pub(crate) fn city(n_cards: u32, stations: u32, slots: u32, seed: u64) -> Vec<Vec<(u32, u32)>> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut below = |n: u32| ((u64::from(rng.next_u32()) * u64::from(n)) >> 32) as u32;
     (0..n_cards)
