@@ -26,6 +26,36 @@ pub(super) struct Arguments {
     /// publish nothing. From the configuration alone; say a round number, not a count of your data
     #[arg(long, value_name = "N")]
     cards: Option<u64>,
+    /// Ask the brokers as `tapveil run` would: address, password, topics, the ledger
+    #[arg(long)]
+    live: bool,
+}
+
+/// What was spent, as far as it was asked.
+struct Spent {
+    /// `None`: it stands in a topic, and nobody asked the brokers.
+    micro: Option<u64>,
+    words: String,
+    tail: Tail,
+    /// What the brokers said.
+    notes: Vec<String>,
+}
+
+/// A file is looked at always, a topic only with --live: a configuration can be checked where no broker is.
+fn spent(settings: &Settings, arguments: &Arguments) -> Result<Spent, Failure> {
+    let name = books::name(settings);
+    if arguments.live {
+        settings.required_kafka(&arguments.config.config)?;
+    }
+    if settings.kafka.is_some() && !arguments.live {
+        books::refuse_second(settings)?;
+        let words = format!("in the topic {name}; --live asks the brokers");
+        return Ok(Spent { micro: None, words, tail: Tail::Whole, notes: Vec::new() });
+    }
+    let notes = if arguments.live { books::ask_brokers(settings)? } else { Vec::new() };
+    let (book, tail) = books::book(settings)?;
+    let words = format!("epsilon {} so far, in {name}", book.spent());
+    Ok(Spent { micro: Some(book.spent().micro()), words, tail, notes })
 }
 
 pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
@@ -34,7 +64,7 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         say(Statement::of(&settings).to_string().trim_end());
         return Ok(ExitCode::SUCCESS);
     }
-    let (book, tail) = books::book(&settings)?;
+    let spent = spent(&settings, arguments)?;
     let forecast = settings
         .engine
         .forecast(settings.calendar.slots_nominal(), arguments.cards.unwrap_or(USUAL_CARDS));
@@ -42,12 +72,12 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         arguments.cards.and_then(|cards| would_publish_nothing(&settings, &forecast, cards));
     match arguments.json {
         true => {
-            let mut json = as_json(&settings, &forecast, book.spent().micro());
+            let mut json = as_json(&settings, &forecast, spent.micro);
             json["publishes_nothing"] = json!(verdict);
             say(&json.to_string());
         }
         false => {
-            say_settings(&settings, &forecast, &book.spent().to_string(), tail);
+            say_settings(&settings, &forecast, &spent);
             say(verdict.as_deref().unwrap_or("the configuration is good"));
         }
     }
@@ -75,7 +105,7 @@ fn would_publish_nothing(settings: &Settings, forecast: &Forecast, cards: u64) -
     ))
 }
 
-fn say_settings(settings: &Settings, forecast: &Forecast, spent: &str, tail: Tail) {
+fn say_settings(settings: &Settings, forecast: &Forecast, spent: &Spent) {
     let engine = settings.engine.describe();
     let calendar = &settings.calendar;
     say(&format!("configuration  {}", settings.digest));
@@ -92,14 +122,17 @@ fn say_settings(settings: &Settings, forecast: &Forecast, spent: &str, tail: Tai
         say(&format!("  {name:<20} {value}"));
     }
     say_forecast(forecast);
-    say(&format!("spent          epsilon {spent} so far, in {}", books::name(settings)));
+    say(&format!("spent          {}", spent.words));
     if let Some(kafka) = &settings.kafka {
         say_kafka(kafka);
     }
-    if let Tail::Torn(bytes) = tail {
+    if let Tail::Torn(bytes) = spent.tail {
         say(&format!(
             "note: the ledger ends in a torn record of {bytes} bytes; the next run drops it"
         ));
+    }
+    for note in &spent.notes {
+        say(&format!("brokers: {note}"));
     }
     for warning in &settings.warnings {
         say(&format!("warning: {warning}"));
@@ -157,7 +190,7 @@ fn kafka_as_json(settings: &kafka::Settings) -> Value {
     })
 }
 
-fn as_json(settings: &Settings, forecast: &Forecast, spent_micro: u64) -> Value {
+fn as_json(settings: &Settings, forecast: &Forecast, spent_micro: Option<u64>) -> Value {
     let engine = settings.engine.describe();
     let parameters: serde_json::Map<String, Value> =
         engine.parameters.into_iter().map(|(name, value)| (name, json!(value))).collect();

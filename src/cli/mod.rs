@@ -35,6 +35,7 @@ mod run;
 #[cfg(feature = "kafka")]
 mod replay;
 mod sanitize;
+mod secret;
 #[cfg(feature = "kafka")]
 mod sending;
 #[cfg(feature = "kafka")]
@@ -97,6 +98,8 @@ enum Command {
     Audit(audit::Arguments),
     /// Show or check what was spent; approve a statement; stop and resume releases
     Ledger(ledger::Arguments),
+    /// Replace the keys of the secret; the ledger goes on
+    Secret(secret::Arguments),
     /// Run the service on Kafka: taps from a topic, releases to a topic
     #[cfg(feature = "kafka")]
     Run(run::Arguments),
@@ -152,6 +155,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, registry: &Registry) -
         Command::Config(arguments) => config::run(&arguments, registry),
         Command::Audit(arguments) => audit::run(&arguments, registry),
         Command::Ledger(arguments) => ledger::run(&arguments, registry),
+        Command::Secret(arguments) => secret::run(&arguments, registry),
         #[cfg(feature = "kafka")]
         Command::Run(arguments) => run::run(&arguments, registry),
         Command::Generate(arguments) => generate::run(&arguments, registry),

@@ -76,6 +76,35 @@ fn presented(value: &str) -> Option<String> {
     }
 }
 
+/// On an address that only this machine reaches, a page of another site can make this machine's browser ask, under that
+/// site's name. Whoever asks for this machine names this machine.
+pub(super) async fn known_host(
+    State(is_loopback): State<bool>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let given = request.headers().get(header::HOST).and_then(|value| value.to_str().ok());
+    let given = given.or_else(|| request.uri().host()).unwrap_or_default();
+    match !is_loopback || names_this_machine(given) {
+        true => next.run(request).await,
+        false => {
+            let what =
+                "this is served to this machine alone: ask for localhost, 127.0.0.1 or [::1]\n";
+            (StatusCode::MISDIRECTED_REQUEST, what).into_response()
+        }
+    }
+}
+
+/// Whether a `Host`, with its port or without, is a name of this machine's loopback.
+fn names_this_machine(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split_once(']').map_or(rest, |(name, _)| name),
+        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+    };
+    name.eq_ignore_ascii_case("localhost")
+        || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
 /// Nothing from elsewhere is loaded, nothing is framed, and only reading is possible.
 pub(super) async fn safe_headers(request: Request, next: Next) -> Response {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
@@ -90,6 +119,7 @@ pub(super) async fn safe_headers(request: Request, next: Next) -> Response {
             "default-src 'none'; style-src 'self'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
         ),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::X_FRAME_OPTIONS, "DENY"),
         (header::REFERRER_POLICY, "no-referrer"),
         (header::CACHE_CONTROL, "no-store"),
     ] {
@@ -111,6 +141,20 @@ pub(super) async fn in_time(request: Request, next: Next) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_names_of_the_loopback_name_this_machine() {
+        for host in
+            ["localhost", "LOCALHOST:9464", "127.0.0.1:80", "127.8.9.1", "[::1]:9464", "[::1]"]
+        {
+            assert!(names_this_machine(host), "{host}");
+        }
+        for host in
+            ["evil.example", "evil.example:9464", "127.0.0.1.evil.example", "10.0.0.1:9464", ""]
+        {
+            assert!(!names_this_machine(host), "{host}");
+        }
+    }
 
     #[test]
     fn a_token_is_long_plain_and_never_shown() {

@@ -147,8 +147,11 @@ pub async fn serve(
     ended: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
     listener.set_nonblocking(true)?;
+    let is_loopback = listener.local_addr()?.ip().is_loopback();
     let listener = tokio::net::TcpListener::from_std(listener)?;
-    axum::serve(listener, router(shown)).with_graceful_shutdown(ended).await
+    let router =
+        router(shown).layer(middleware::from_fn_with_state(is_loopback, access::known_host));
+    axum::serve(listener, router).with_graceful_shutdown(ended).await
 }
 
 fn router(shown: Arc<Shown>) -> Router {

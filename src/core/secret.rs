@@ -23,16 +23,84 @@ pub const SECRET_BYTES: usize = 32;
 /// println!("{}", serde_json::to_string(&secret).unwrap());
 /// ```
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
-pub struct Secret([u8; SECRET_BYTES]);
+pub struct Secret {
+    /// What cards are hidden, batches marked, segments sealed and noise drawn with.
+    keys: [u8; SECRET_BYTES],
+    /// How often `keys` were replaced.
+    epoch: u32,
+    /// What outlives the keys of an epoch; `None`: it follows from them.
+    lasting: Option<Lasting>,
+}
+
+/// Keys of the feed that stay when the others are replaced. Nothing of earlier epochs follows from them.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+struct Lasting {
+    ledger: [u8; SECRET_BYTES],
+    signer: [u8; SECRET_BYTES],
+    feed: [u8; 16],
+}
+
+/// The first line of a secret that was rotated.
+const ROTATED: &str = "tapveil-secret 2";
 
 impl Secret {
-    /// Takes the bytes of a secret file; `None` if there are fewer than 32. More are hashed down to 32.
+    /// Takes the bytes of a secret file; `None` if there are fewer than 32, or it is a rotated one that was changed. More
+    /// than 32 are hashed down.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        match bytes.len() {
-            0..SECRET_BYTES => None,
-            SECRET_BYTES => bytes.try_into().ok().map(Self),
-            _ => Some(Self(blake3::derive_key("tapveil 2026 long secret", bytes))),
+        if bytes.starts_with(ROTATED.as_bytes()) {
+            return Self::from_rotated(std::str::from_utf8(bytes).ok()?);
         }
+        let keys = match bytes.len() {
+            0..SECRET_BYTES => return None,
+            SECRET_BYTES => bytes.try_into().ok()?,
+            _ => blake3::derive_key("tapveil 2026 long secret", bytes),
+        };
+        Some(Self { keys, epoch: 0, lasting: None })
+    }
+
+    fn from_rotated(text: &str) -> Option<Self> {
+        let mut lines = text.lines();
+        let mut value =
+            |name: &str| lines.next()?.strip_prefix(name)?.strip_prefix(' ').map(str::to_owned);
+        value("tapveil-secret").filter(|version| version == "2")?;
+        let bytes = |text: String| -> Option<[u8; SECRET_BYTES]> {
+            hex::decode(text).ok()?.try_into().ok()
+        };
+        let epoch = value("epoch")?.parse().ok().filter(|epoch| *epoch > 0)?;
+        let keys = bytes(value("keys")?)?;
+        let (ledger, signer) = (bytes(value("ledger")?)?, bytes(value("signer")?)?);
+        let feed = hex::decode(value("feed")?).ok()?.try_into().ok()?;
+        Some(Self { keys, epoch, lasting: Some(Lasting { ledger, signer, feed }) })
+    }
+
+    /// The text of the secret of the next epoch, with these fresh random bytes. What an earlier epoch hid cannot be undone
+    /// with it: neither follows from the other. The ledger, the feed's name and the signature stay.
+    pub fn rotated(&self, fresh: &[u8; SECRET_BYTES]) -> String {
+        let Lasting { ledger, signer, feed } = &self.lasting();
+        let epoch = self.epoch + 1;
+        format!(
+            "{ROTATED}\nepoch {epoch}\nkeys {}\nledger {}\nsigner {}\nfeed {}\n",
+            hex::encode(fresh),
+            hex::encode(ledger),
+            hex::encode(signer),
+            hex::encode(feed)
+        )
+    }
+
+    /// How often the keys were replaced.
+    pub fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    fn lasting(&self) -> Lasting {
+        self.lasting.clone().unwrap_or_else(|| {
+            let feed = *self.derive("tapveil 2026 name of a feed").finalize().as_bytes();
+            Lasting {
+                ledger: *self.derive("tapveil 2026 ledger chain").finalize().as_bytes(),
+                signer: *self.derive("tapveil 2026 signature of releases").finalize().as_bytes(),
+                feed: feed[..16].try_into().expect("16 of 32 bytes"),
+            }
+        })
     }
 
     /// The key that hides card ids inside one window. Another window has another key, so the same card
@@ -59,14 +127,12 @@ impl Secret {
 
     /// The key of the ledger's chain.
     pub fn ledger_key(&self) -> LedgerKey {
-        let bytes = *self.derive("tapveil 2026 ledger chain").finalize().as_bytes();
-        LedgerKey { bytes, feed: self.feed_key() }
+        LedgerKey { bytes: self.lasting().ledger, feed: self.feed_key() }
     }
 
     /// What names this feed among all others. Public: it tells nothing about the secret.
     pub fn feed_key(&self) -> FeedKey {
-        let bytes = *self.derive("tapveil 2026 name of a feed").finalize().as_bytes();
-        FeedKey(bytes[..16].iter().map(|byte| format!("{byte:02x}")).collect())
+        FeedKey(hex::encode(self.lasting().feed))
     }
 
     /// The key of a release's noise: the same window, batch, configuration and revision give the same noise, and
@@ -91,13 +157,12 @@ impl Secret {
 
     /// The key that signs releases.
     pub fn signer(&self) -> Signer {
-        let bytes = *self.derive("tapveil 2026 signature of releases").finalize().as_bytes();
-        Signer(SigningKey::from_bytes(&bytes))
+        Signer(SigningKey::from_bytes(&self.lasting().signer))
     }
 
     /// A keyed hasher for one use; the context keeps uses apart.
     fn derive(&self, context: &str) -> blake3::Hasher {
-        let key = blake3::derive_key(context, &self.0);
+        let key = blake3::derive_key(context, &self.keys);
         blake3::Hasher::new_keyed(&key)
     }
 }
@@ -275,6 +340,36 @@ mod tests {
         assert!(!is_signed(&key, &digest, &signature.to_uppercase()));
         assert!(!is_signed(&key, &digest, &signature[2..]) && !is_signed("", &digest, ""));
         assert_eq!(format!("{signer:?}"), "Signer(***)");
+    }
+
+    #[test]
+    fn a_rotated_secret_keeps_the_feed_and_forgets_every_other_key() {
+        let first = Secret::from_bytes(&[7; 32]).unwrap();
+        let (window, mac, config) = (WindowId::new(1), Mac::from_bytes([1; 32]), Digest::of(b"a"));
+        let mut before = first.clone();
+        for epoch in 1..4_u8 {
+            let text = before.rotated(&[epoch; 32]);
+            assert!(!text.contains(&hex::encode([7; 32])), "the old keys are gone");
+            let next = Secret::from_bytes(text.as_bytes()).unwrap();
+            assert_eq!(next.epoch(), u32::from(epoch));
+            assert_eq!(next.feed_key(), first.feed_key());
+            assert_eq!(next.signer().public_key(), first.signer().public_key());
+            let line = |secret: &Secret| secret.ledger_key().chain(&mac, b"record");
+            assert_eq!(line(&next), line(&first));
+            let noise = |secret: &Secret| secret.noise_key(window, &mac, &config, 0).bytes();
+            assert_ne!(noise(&next), noise(&before));
+            assert_ne!(next.segment_key(window), before.segment_key(window));
+            assert_ne!(next.card_key(window).hash(b"c"), before.card_key(window).hash(b"c"));
+            before = next;
+        }
+        let text = before.rotated(&[9; 32]);
+        for broken in [
+            text.replace("epoch 4", "epoch 0"),
+            text.replace("keys ", "key "),
+            text[..60].to_owned(),
+        ] {
+            assert!(Secret::from_bytes(broken.as_bytes()).is_none(), "{broken}");
+        }
     }
 
     #[test]

@@ -115,6 +115,11 @@ pub enum Warning {
     },
     /// One broker's loss can lose what was acknowledged.
     FewInSync { topic: String },
+    /// Not there yet.
+    Missing {
+        /// Which topics.
+        topics: Vec<String>,
+    },
     /// There is one copy.
     OneCopy {
         /// Which topics.
@@ -144,6 +149,11 @@ impl fmt::Display for Warning {
                 "the topic {topic} has min.insync.replicas=1: the loss of one broker can lose what was \
                  acknowledged; set it to 2"
             ),
+            Self::Missing { topics } => write!(
+                f,
+                "not there yet: {}; `tapveil run` makes them where that is allowed",
+                topics.join(", ")
+            ),
             Self::OneCopy { topics } => write!(
                 f,
                 "only one copy exists of {}: the loss of a broker's disk loses it",
@@ -161,6 +171,24 @@ pub fn ensure(
     grace: Option<Duration>,
     role: Role,
 ) -> Result<Vec<Warning>, Error> {
+    judge(settings, grace, role, true)
+}
+
+/// The same without making anything: a topic that is missing is a warning.
+pub fn look(
+    settings: &Settings,
+    grace: Option<Duration>,
+    role: Role,
+) -> Result<Vec<Warning>, Error> {
+    judge(settings, grace, role, false)
+}
+
+fn judge(
+    settings: &Settings,
+    grace: Option<Duration>,
+    role: Role,
+    may_create: bool,
+) -> Result<Vec<Warning>, Error> {
     let needs_arrival = grace.is_some();
     let needed = settings.flush + grace.unwrap_or_default();
     if settings.is_in_process {
@@ -176,10 +204,10 @@ pub fn ensure(
     let missing: Vec<Purpose> =
         wanted.iter().copied().filter(|purpose| !there.contains_key(purpose)).collect();
     let n_brokers = metadata.brokers().len();
-    if admin.create(&missing, n_brokers)? {
+    if may_create && admin.create(&missing, n_brokers)? {
         // It was made between our look and our try: look again.
         admin.await_topics(&missing)?;
-        return ensure(settings, grace, role);
+        return judge(settings, grace, role, may_create);
     }
     let mut complaints = Vec::new();
     let judged: Vec<Purpose> =
@@ -200,7 +228,12 @@ pub fn ensure(
     if !complaints.is_empty() {
         return Err(Error::Topics { complaints });
     }
-    admin.await_topics(&missing)?;
+    if may_create {
+        admin.await_topics(&missing)?;
+    } else if !missing.is_empty() {
+        let topics = missing.iter().map(|purpose| purpose.name(settings).to_owned()).collect();
+        warnings.push(Warning::Missing { topics });
+    }
     let singles: Vec<String> = wanted
         .iter()
         .filter(|purpose| there.get(purpose).map_or(n_brokers == 1, |shape| shape.copies == 1))

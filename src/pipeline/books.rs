@@ -12,7 +12,14 @@ pub fn book(settings: &Settings) -> Result<(Book, Tail), Error> {
     refuse_second(settings)?;
     #[cfg(feature = "kafka")]
     if let Some(kafka) = &settings.kafka {
-        let book = super::run::topic_book(settings, kafka)?;
+        let book = match super::run::topic_book(settings, kafka) {
+            // Nothing was ever booked; whoever remembers otherwise says so below.
+            Err(Error::Kafka(crate::kafka::Error::NoTopic(_))) => {
+                read_book(&settings.secret.ledger_key(), &[])
+                    .map_err(|fault| ledger::Error::of_fault(&name(settings), fault))?
+            }
+            read => read?,
+        };
         KeptHead::beside(&settings.secret_file).check(&book, &name(settings))?;
         return Ok((book, Tail::Whole));
     }
@@ -29,6 +36,18 @@ pub fn of_file(files: &LedgerAndSecret) -> Result<(Book, Tail), Error> {
     let (book, tail) = Journal::inspect(ledger_file, &secret.ledger_key())?;
     KeptHead::beside(secret_file).check(&book, &ledger_file.display().to_string())?;
     Ok((book, tail))
+}
+
+/// Asks the brokers as the service would, and makes nothing; gives what is worth knowing.
+#[cfg(feature = "kafka")]
+pub fn ask_brokers(settings: &Settings) -> Result<Vec<String>, Error> {
+    let Some(kafka) = &settings.kafka else { return Ok(Vec::new()) };
+    super::run::look(settings, kafka)
+}
+
+#[cfg(not(feature = "kafka"))]
+pub fn ask_brokers(_: &Settings) -> Result<Vec<String>, Error> {
+    Ok(Vec::new())
 }
 
 /// The ledger's name, for messages.
@@ -87,7 +106,7 @@ pub(super) const ATTEMPTS: usize = 8;
 
 /// A feed has one ledger. With Kafka it is the topic; a file with payments beside it would be a second one, and what
 /// stands in one is forgotten by the other.
-fn refuse_second(settings: &Settings) -> Result<(), Error> {
+pub fn refuse_second(settings: &Settings) -> Result<(), Error> {
     let path = &settings.ledger_file;
     if settings.kafka.is_none() || !path.exists() {
         return Ok(());

@@ -56,6 +56,7 @@ pub fn dry_run(job: &Job<'_>, board: &Board) -> Result<DryRun, Error> {
             cost: settings.engine.price(),
             statement,
             feed_key: feed_key.clone(),
+            epoch: settings.secret.epoch(),
             edition: job.edition.clone(),
         };
         planned.push(Planned {

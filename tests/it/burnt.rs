@@ -115,6 +115,27 @@ fn nothing_leaves_while_a_feed_is_stopped() {
     city.sanitize("out", &[]).code(0);
 }
 
+/// "Rotate the secret" used to be advised and impossible.
+#[test]
+fn a_rotated_secret_goes_on_with_its_ledger_and_forgets_its_old_releases() {
+    let city = City::new();
+    city.sanitize("out", &[]).code(0);
+    let secret = fs::read(city.path("tapveil.secret")).unwrap();
+    let key = manifest(&city, WEEK)["privacy"]["signed_by"].clone();
+    with_config(&city, &["secret", "rotate"]).code(0);
+    let rotated = fs::read(city.path("tapveil.secret")).unwrap();
+    assert!(!rotated.windows(32).any(|bytes| bytes == secret), "the old bytes are gone");
+    assert_eq!(city.spent_micro(), 20_000_000, "the ledger goes on");
+    with_config(&city, &["ledger", "verify"]).code(0);
+    let refused = city.sanitize("out", &["--json"]).code(1).json();
+    let words = refused["windows"][0]["message"].as_str().unwrap();
+    assert!(words.contains("keys that were destroyed since"), "{words}");
+    let next = ["--from", "2015-11-16", "--to", "2015-11-23"];
+    city.sanitize("out", &next).code(0);
+    city.verify("out").code(0);
+    assert_eq!(manifest(&city, "20151116T0400_20151123T0400")["privacy"]["signed_by"], key);
+}
+
 /// A truncated or older copy of the ledger used to verify, and spending went on.
 #[test]
 fn an_older_ledger_is_noticed_by_what_is_kept_beside_the_secret() {

@@ -23,7 +23,10 @@ fn what_the_service_released_no_other_command_releases_again() {
     let config = config.to_str().unwrap();
     let shown = run(["ledger", "show", "--json", "-c", config]).code(0).json();
     assert_eq!(shown, ledger, "without --topic it is the same ledger");
-    assert_eq!(run(["check", "--json", "-c", config]).code(0).json()["spent_micro"], 7_000_000);
+    let check =
+        |more: &[&str]| run(["check", "--json", "-c", config].iter().chain(more)).code(0).json();
+    assert_eq!(check(&["--live"])["spent_micro"], 7_000_000);
+    assert!(check(&[])["spent_micro"].is_null(), "the file's zero is nobody's answer");
     let taps = fs::read_to_string(feed.taps()).unwrap();
     let fewer = feed.path("fewer.csv");
     let kept: Vec<&str> = taps.lines().take(taps.lines().count() * 9 / 10).collect();

@@ -67,8 +67,9 @@ impl Guarantee {
             Self::Projection { breach, adversaries, unit, .. } => format!(
                 "No adversary infers a foreign place with a probability above {breach}; this is not differential \
                  privacy. The unit is {unit}. There are {} adversaries, each with its own stations (listed in \
-                 datapackage.json). Among all trajectories here that look the same to one of them, no place of others \
-                 occurs in a greater share than {breach}. `tapveil verify .` checks this from the files alone.",
+                 datapackage.json). Among all trajectories here that pass one of its stations and look the same to \
+                 it, no place of others occurs in a greater share than {breach}. Trajectories that pass none of its stations \
+                 are not covered: it sees nothing of them, and may read off here what they have in common. `tapveil verify .` checks this from the files alone.",
                 adversaries.len(),
             ),
             Self::Nothing { why, .. } => format!("Nothing. {why}"),

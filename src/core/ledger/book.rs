@@ -20,6 +20,10 @@ pub struct Entry {
     pub end: Timestamp,
     /// The release's digest, once it is in place.
     pub settled: Option<Digest>,
+    /// The epoch of the secret whose keys hid it.
+    pub epoch: u32,
+    /// The zone that its window was counted in, where the record says so.
+    pub zone: Option<String>,
     /// Why it is a revision.
     pub why: Option<String>,
 }
@@ -50,6 +54,7 @@ impl Entry {
 
     fn difference(&self, request: &Request) -> &'static str {
         match self.reservation.configuration == request.configuration {
+            _ if self.epoch != request.epoch => "keys that were destroyed since",
             true => "other taps",
             false => "another configuration",
         }
@@ -192,6 +197,7 @@ impl Book {
                 self.stop = Some(Stop { why: why.clone(), by: by.clone(), at: at.clone() });
             }
             Record::Resumed { .. } => self.stop = None,
+            Record::Rotated { .. } => {}
             Record::Settled { reserved, release } => {
                 let release = record::digest(release)?;
                 let entry = self
@@ -223,6 +229,8 @@ pub(super) fn reserved(feed: &str, request: &Request, revision: u32) -> Record {
         epsilon_micro: request.cost.epsilon().micro(),
         differential: request.cost.is_differential(),
         revision,
+        epoch: request.epoch,
+        zone: Some(request.window.zone_name().to_owned()),
         why: match &request.edition {
             Edition::First => None,
             Edition::Revision { why } => Some(why.clone()),
@@ -253,6 +261,8 @@ impl Book {
             epsilon_micro,
             differential,
             revision,
+            epoch,
+            zone,
             why,
         } = record
         else {
@@ -283,6 +293,8 @@ impl Book {
             start,
             end,
             settled: None,
+            epoch: *epoch,
+            zone: zone.clone(),
             why: why.clone(),
         })
     }

@@ -16,6 +16,8 @@ pub enum Declaration {
     Stop { why: String, by: String },
     /// Releases go on.
     Resume { why: String, by: String },
+    /// The keys of the secret were replaced.
+    Rotate { epoch: u32 },
 }
 
 /// The line that a declaration adds to a ledger with these lines, without a line feed.
@@ -32,6 +34,7 @@ pub fn declared(
         }
         Declaration::Stop { why, by } => Record::Stopped { why, by, at },
         Declaration::Resume { why, by } => Record::Resumed { why, by, at },
+        Declaration::Rotate { epoch } => Record::Rotated { epoch, at },
     };
     Ok(Chain::read_all(key.clone(), lines)?.next(record).payload().to_vec())
 }

@@ -43,6 +43,8 @@ pub struct Request {
     pub statement: Digest,
     /// The feed's key.
     pub feed_key: FeedKey,
+    /// The epoch of the secret.
+    pub epoch: u32,
     /// The window's first release, or a revision of it.
     pub edition: Edition,
 }
@@ -57,6 +59,7 @@ impl Request {
             cost,
             statement: Digest::of(b"no statement"),
             feed_key: FeedKey::of_nobody(),
+            epoch: 0,
             edition: Edition::First,
         }
     }
@@ -214,6 +217,17 @@ pub enum Refusal {
         /// What differs.
         what: &'static str,
     },
+    /// Windows were paid for in another zone.
+    #[error(
+        "windows of this feed were paid for in the zone {paid}; in {asked} the same local times are other instants, and \
+         taps would be released twice. Bring feed.time_zone back"
+    )]
+    OtherZone {
+        /// The zone of earlier windows.
+        paid: String,
+        /// The zone now.
+        asked: String,
+    },
     /// A revision of a window that has no release.
     #[error(
         "the window has no release in place to be revised; `tapveil sanitize` makes the first one"
@@ -268,6 +282,7 @@ impl Refusal {
             Self::Mixed { .. } => "mixed",
             Self::Suppressed { .. } => "repeat",
             Self::NothingToRevise => "revision",
+            Self::OtherZone { .. } => "zone",
             Self::Stopped { .. } => "stopped",
             Self::NotApproved { .. } => "approval",
             Self::Cap { .. } => "cap",

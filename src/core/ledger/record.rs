@@ -77,6 +77,12 @@ pub enum Record {
         /// 0 for a window's first release; revisions count from 1.
         #[serde(default, skip_serializing_if = "is_first")]
         revision: u32,
+        /// The epoch of the secret whose keys hid it; 0 until the first rotation.
+        #[serde(default, skip_serializing_if = "is_first")]
+        epoch: u32,
+        /// The zone that the window was counted in. Absent before version 2.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        zone: Option<String>,
         /// Why there is a revision.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<String>,
@@ -101,6 +107,8 @@ pub enum Record {
     Stopped { why: String, by: String, at: String },
     /// Releases go on.
     Resumed { why: String, by: String, at: String },
+    /// The keys of the secret were replaced; those of the epoch before are destroyed.
+    Rotated { epoch: u32, at: String },
 }
 
 fn is_first(revision: &u32) -> bool {

@@ -93,6 +93,7 @@ impl<R> ReleasePlan<R> {
             cost: self.engine.price(),
             statement: self.statement,
             feed_key: self.secret.feed_key(),
+            epoch: self.secret.epoch(),
             edition: self.edition.clone(),
         }
     }

@@ -102,10 +102,7 @@ pub fn run(service: &Service<'_>, stop: &Stop) -> Result<(), Error> {
     if !kafka::connect(service.kafka, &mut say, &|| stop.is_set())? {
         return Ok(());
     }
-    let grace = match service.settings.closing {
-        Closing::Arrival { grace, .. } => Some(grace.unsigned_abs()),
-        Closing::Watermark { .. } => None,
-    };
+    let grace = grace(service.settings);
     for warning in kafka::topics::ensure(service.kafka, grace, service.role)? {
         service.observers.tell(&Event::Topic(warning.to_string()));
     }
@@ -217,6 +214,22 @@ fn wait_for_ledger(
         std::thread::sleep(Duration::from_millis(500));
     }
     Ok(None)
+}
+
+/// What the brokers say about the topics of this feed, without making anything.
+pub(super) fn look(settings: &Settings, kafka: &kafka::Settings) -> Result<Vec<String>, Error> {
+    kafka::connect(kafka, &mut |_| {}, &|| false)?;
+    let warnings = kafka::topics::look(kafka, grace(settings), Role::All)?;
+    let answered = format!("{} answered", kafka.brokers);
+    Ok([answered].into_iter().chain(warnings.iter().map(ToString::to_string)).collect())
+}
+
+/// How long after its window's end a tap counts, where arrival decides that.
+fn grace(settings: &Settings) -> Option<Duration> {
+    match settings.closing {
+        Closing::Arrival { grace, .. } => Some(grace.unsigned_abs()),
+        Closing::Watermark { .. } => None,
+    }
 }
 
 /// The ledger topic for a command that is no member of a group: it books without positions.

@@ -98,6 +98,11 @@ enum NodeKind {
 }
 
 impl Share {
+    /// From which noisy count on a node of the class is kept.
+    pub fn threshold(&self) -> u64 {
+        self.class.threshold()
+    }
+
     /// The share in ε, an exact fraction.
     pub fn epsilon(&self) -> Ratio<u128> {
         self.share

@@ -124,6 +124,8 @@ fn fitting_level<'a, R: TreeMechanism>(
 /// What error to expect from a level: a leaf's noise, its threshold, and how noise alone grows.
 fn expected_error(level: &impl Level) -> ExpectedError {
     let leaf = level.leaf();
+    // A path shows only if every group above it does: the highest threshold on its way decides.
+    let highest = level.shares().iter().map(Share::threshold).max().unwrap_or(leaf.threshold());
     let figure = |name, value, about| Figure { name, value, about };
     ExpectedError {
         figures: vec![
@@ -134,7 +136,7 @@ fn expected_error(level: &impl Level) -> ExpectedError {
             ),
             figure(
                 ExpectedError::LIKELY_KEPT,
-                leaf.threshold() as f64,
+                highest as f64,
                 "a path with fewer passengers is more likely missing than not",
             ),
             figure(

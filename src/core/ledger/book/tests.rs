@@ -112,6 +112,33 @@ fn a_window_of_another_length_over_the_same_time_is_refused() {
 }
 
 #[test]
+fn a_window_of_an_earlier_epoch_is_refused_in_words() {
+    let (mut book, settings) = (opened(), settings());
+    pay(&mut book, &request(10, 1, 500), &settings);
+    settle(&mut book);
+    book.apply(&Record::Rotated { epoch: 1, at: "2026-01-01T00:00:00Z".to_owned() }).unwrap();
+    // Other keys: the same taps have another MAC.
+    let again = Request { epoch: 1, ..request(10, 2, 500) };
+    let what = "keys that were destroyed since";
+    assert_eq!(book.decide(&again, &settings), Verdict::Refuse(Refusal::Repeat { what }));
+    assert_eq!(
+        book.decide(&Request { epoch: 1, ..request(11, 2, 500) }, &settings),
+        Verdict::Pay(0)
+    );
+}
+
+/// Hourly windows of another zone begin at the same instants, but the same local times lie in others.
+#[test]
+fn a_changed_time_zone_does_not_release_the_same_taps_twice() {
+    let (mut book, settings) = (opened(), settings());
+    pay(&mut book, &request(10, 1, 500), &settings);
+    let elsewhere = Calendar::new(TimeZone::get("Asia/Tokyo").unwrap(), 3_600, 0, 3_600).unwrap();
+    let far = elsewhere.window_at("2020-01-01T00:00:00Z".parse().unwrap()).unwrap();
+    let verdict = book.decide(&Request { window: far, ..request(10, 1, 500) }, &settings);
+    assert!(matches!(verdict, Verdict::Refuse(Refusal::OtherZone { .. })), "{verdict:?}");
+}
+
+#[test]
 fn windows_that_only_touch_do_not_overlap() {
     let (mut book, settings) = (opened(), settings());
     pay(&mut book, &request(10, 1, 500), &settings);

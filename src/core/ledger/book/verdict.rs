@@ -37,6 +37,9 @@ impl Book {
             let before = entry.settled.map_or(Before::Reserved, Before::Settled);
             return Verdict::Known(entry.reservation.clone(), before);
         }
+        if let Some(refusal) = self.other_zone(request) {
+            return Verdict::Refuse(refusal);
+        }
         let allowed = match request.edition {
             Edition::First => self.mix(request).or_else(|| self.overlap(request)),
             Edition::Revision { .. } => self.not_revisable(request),
@@ -61,6 +64,14 @@ impl Book {
             Verdict::Pay(_) => Would::Pay(request.cost),
             Verdict::Refuse(refusal) => Would::BeRefused(refusal),
         }
+    }
+
+    /// In another zone the same local times are other instants: taps of a paid window would come out again in another.
+    fn other_zone(&self, request: &Request) -> Option<Refusal> {
+        let asked = request.window.zone_name();
+        let paid = self.entries.iter().filter_map(|entry| entry.zone.as_deref());
+        let other = paid.into_iter().find(|zone| *zone != asked)?;
+        Some(Refusal::OtherZone { paid: other.to_owned(), asked: asked.to_owned() })
     }
 
     /// Every release of the request's own window.
