@@ -4,7 +4,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::choice::{Choice, below, luck};
 use super::network::Network;
-use super::preset::Statistics;
+use super::preset::{Layout, Statistics};
 
 /// Destinations that are usual from a station.
 const USUAL: usize = 24;
@@ -43,9 +43,13 @@ impl Flows {
                 likes.into_iter().take(USUAL).map(|like| like.1).collect::<Vec<u32>>()
             })
             .collect();
-        // Zipf's law with exponent 3/2: products and square roots are the same on every machine.
-        let weights: Vec<f64> =
-            (1..=USUAL).map(|rank| 1.0 / (rank as f64 * (rank as f64).sqrt())).collect();
+        // Zipf's law with exponent 3/2, and 2 where there are many stops: products and square roots are the same on
+        // every machine.
+        let weight = |rank: f64| match statistics.layout {
+            Layout::Streets => 1.0 / (rank * rank),
+            Layout::Radial | Layout::Grid => 1.0 / (rank * rank.sqrt()),
+        };
+        let weights: Vec<f64> = (1..=USUAL).map(|rank| weight(rank as f64)).collect();
         Flows { usual, ranks: Choice::new(&weights), anywhere: Choice::new(&popular) }
     }
 

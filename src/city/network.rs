@@ -121,9 +121,14 @@ impl Network {
         self.lines[self.stations[station as usize].line].clone()
     }
 
-    /// Where people live: spread wide around downtown.
-    pub(super) fn homes(&self, rng: &mut ChaCha8Rng) -> Choice {
-        Choice::new(&self.attraction(4.0, rng))
+    /// Where people live: spread wide around downtown. Stops differ more than stations: they are many, and most
+    /// people go to those where several lines or a metro meet.
+    pub(super) fn homes(&self, layout: Layout, rng: &mut ChaCha8Rng) -> Choice {
+        let mut weights = self.attraction(4.0, rng);
+        if layout == Layout::Streets {
+            weights.iter_mut().for_each(|weight| *weight *= *weight);
+        }
+        Choice::new(&weights)
     }
 
     /// Where people stay who visit: a few stations downtown take a large share.

@@ -86,7 +86,7 @@ impl Population {
         Population {
             lengths: Choice::new(&probabilities),
             mean_length,
-            homes: network.homes(&mut of_the_city),
+            homes: network.homes(statistics.layout, &mut of_the_city),
             hotels: network.hotels(&mut of_the_city),
             flows: Flows::new(network, &statistics, &mut of_the_city),
             demand: statistics.demand,

@@ -1,5 +1,7 @@
 //! What is known after all questions: a tree of n-grams with noisy, consistent counts. Nothing here points at anybody.
 
+use std::ops::Range;
+
 use super::plan::{Clip, Universe};
 
 /// One n-gram: the path from the root to it.
@@ -54,11 +56,15 @@ impl Model {
     /// Where nothing is known of a way but its last symbol: all symbols that can follow, by how often they occur at
     /// all, and the beginning of trips, which is as frequent as their end. No trip ends before its first tap.
     pub(super) fn popular_after(&self, last: u32) -> (&[Gram], Option<&Gram>) {
-        let universe = self.universe;
+        let (all, range) = (self.after(&self.grams[0]), self.popular_range(last));
+        (&all[range.clone()], all.get(range.end).filter(|_| last != self.universe.start()))
+    }
+
+    /// Where the taps that can follow stand among all single symbols.
+    pub(super) fn popular_range(&self, last: u32) -> Range<usize> {
         let all = self.after(&self.grams[0]);
-        let first = all.partition_point(|gram| gram.symbol < Some(universe.first_after(last)));
-        let codes = all.partition_point(|gram| gram.symbol < Some(universe.start()));
-        (&all[first..codes], all.get(codes).filter(|_| last != universe.start()))
+        let before = |symbol: u32| all.partition_point(|gram| gram.symbol < Some(symbol));
+        before(self.universe.first_after(last))..before(self.universe.start())
     }
 
     /// Where somebody who came this way would return to, if that is a tap before the last and time allows it.

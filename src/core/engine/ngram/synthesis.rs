@@ -15,6 +15,9 @@ use crate::secret::NoiseKey;
 /// The stream of the dice, beyond the numbers of all levels.
 const DICE: u32 = 1 << 20;
 
+/// Fewer cards than one for so many symbols are dealt out one by one.
+const FEW: u64 = 16;
+
 /// Cards that go on together: how long their way is, the last symbol of it, how many they are.
 struct Group {
     depth: usize,
@@ -26,7 +29,8 @@ struct Group {
 pub(super) fn rows(model: &Model, key: &NoiseKey) -> Vec<Row> {
     let mut seed = [0; 32];
     stream(key, DICE, 0).fill_bytes(&mut seed);
-    let mut walk = Walk { model, rng: ChaCha8Rng::from_seed(seed), dealt: Vec::new() };
+    let rng = ChaCha8Rng::from_seed(seed);
+    let mut walk = Walk { model, rng, dealt: Vec::new(), upto: running(model) };
     let (universe, mut rows) = (model.universe, Vec::new());
     let mut way: Vec<u32> = Vec::new();
     let mut waiting = vec![Group { depth: 0, symbol: universe.start(), n: model.n_cards }];
@@ -55,6 +59,19 @@ struct Walk<'a> {
     rng: ChaCha8Rng,
     /// Where the cards that were dealt out go on, by symbol, each once.
     dealt: Vec<(u32, u64)>,
+    /// What the rests of single symbols add up to before each of them, and after the last.
+    upto: Vec<u64>,
+}
+
+fn running(model: &Model) -> Vec<u64> {
+    let mut sum = 0;
+    let rests = model.after(&model.grams[0]).iter().map(|gram| gram.rest);
+    std::iter::once(0)
+        .chain(rests.map(|rest| {
+            sum += rest;
+            sum
+        }))
+        .collect()
 }
 
 impl Walk<'_> {
@@ -94,8 +111,14 @@ impl Walk<'_> {
         let (codes, begun) = model.popular_after(last);
         let end = begun.map(|begun| (universe.end(), begun.rest));
         let weights = codes.iter().filter_map(|gram| Some((gram.symbol?, gram.rest))).chain(end);
-        let total = weights.clone().map(|(_, weight)| weight).fold(0, u64::saturating_add);
-        if total > 0 {
+        let range = model.popular_range(last);
+        let taps = self.upto[range.end] - self.upto[range.start];
+        let total = taps + end.map_or(0, |(_, weight)| weight);
+        if total > 0 && n < codes.len() as u64 / FEW {
+            for _ in 0..n {
+                self.deal_one(way, last, total, ends);
+            }
+        } else if total > 0 {
             self.share_out(weights, total, model.back(way), n, ends);
         } else if last == universe.start() {
             for _ in 0..n {
@@ -105,6 +128,21 @@ impl Walk<'_> {
         } else {
             *ends += n;
         }
+    }
+
+    /// The same for one card, without a look at every symbol there is.
+    fn deal_one(&mut self, way: &[u32], last: u32, total: u64, ends: &mut u64) {
+        let range = self.model.popular_range(last);
+        let (from, to) = (self.upto[range.start], self.upto[range.end]);
+        let at = from + below(&mut self.rng, total);
+        if at >= to {
+            *ends += 1;
+            return;
+        }
+        let back = self.model.back(way).filter(|_| below(&mut self.rng, ONE) < self.model.returns);
+        let all = self.model.after(&self.model.grams[0]);
+        let drawn = all[self.upto.partition_point(|sum| *sum <= at) - 1].symbol;
+        self.dealt.extend(back.or(drawn).map(|symbol| (symbol, 1)));
     }
 
     /// Deals out `n` cards in proportion to weights, after those who go back; gives how many are left for what `total`

@@ -224,7 +224,7 @@ fn a_small_window_has_the_same_digest_everywhere() {
         let made = rows(&grow(&cards(&paths), terms(9, slots, 1_000_000), &key), &key);
         Digest::of(format!("{made:?}").as_bytes()).to_string()
     };
-    for (slots, wanted) in [(1, "237bafe4a047"), (24, "9db1b679ecf4")] {
+    for (slots, wanted) in [(1, "237bafe4a047"), (24, "1c72a50dd617")] {
         assert!([1, 2, 7].iter().all(|&n| with_threads(n, || digest(slots)) == digest(slots)));
         assert_eq!(&digest(slots)[..12], wanted, "{slots} slots");
     }
