@@ -88,7 +88,9 @@ fn a_kill_at_any_moment_spends_nothing_twice_and_loses_nothing() {
     assert_eq!(releases(&city.path("reference")).len() as u64, WINDOWS);
     let (mut struck, mut halfway) = (0, 0);
     for _ in 0..n_kills / KILLS_A_ROUND {
+        // A new beginning, for whoever remembers the old one too.
         fs::write(city.path("tapveil.ledger"), &fresh).unwrap();
+        fs::remove_file(city.path("tapveil.secret.head")).unwrap();
         fs::remove_dir_all(city.path("out")).ok();
         for _ in 0..KILLS_A_ROUND {
             let delay = Duration::from_micros(u64::from(random.next_u32() % 120_000));

@@ -12,6 +12,18 @@ fn engine(name: &str, more: &str) -> String {
     format!("{MINIMAL}[engine]\nname = \"{name}\"\n[engine.{name}]\n{more}\n")
 }
 
+/// A height that does not fit used to be lowered in silence.
+#[test]
+fn a_taxonomy_that_is_lowered_is_said() {
+    let feed = Feed::new();
+    let added = "[engine.safepath]\ntaxonomy.locations = { fanout = 2, height = 6 }";
+    let warnings = feed.load(&format!("{MINIMAL}{added}")).unwrap().warnings;
+    let said: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+    let is_said =
+        |line: &String| line.contains("4 leaves cannot be split 6 times; height 1 is used");
+    assert!(said.iter().any(is_said), "{said:?}");
+}
+
 #[test]
 fn every_engine_over_the_tree_loads_by_its_name_alone() {
     let feed = Feed::new();

@@ -104,6 +104,14 @@ impl TreeMechanism for Hybrid {
         parameters
     }
 
+    fn lowered(&self, _: u32) -> Vec<String> {
+        let groups = self.settings.groups.as_ref();
+        groups
+            .and_then(|groups| groups.places.lowered(&self.settings.params.stations))
+            .into_iter()
+            .collect()
+    }
+
     fn input(&self) -> PathKind {
         self.settings.input
     }

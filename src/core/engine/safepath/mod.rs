@@ -142,6 +142,11 @@ impl TreeMechanism for SafePath {
         ]
     }
 
+    fn lowered(&self, n_slots: u32) -> Vec<String> {
+        let places = self.settings.places.lowered(&self.settings.params.stations);
+        places.into_iter().chain(self.settings.times.lowered(n_slots)).collect()
+    }
+
     fn input(&self) -> PathKind {
         PathKind::Timed
     }

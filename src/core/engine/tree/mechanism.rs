@@ -82,6 +82,11 @@ pub trait TreeMechanism: Send + Sync + fmt::Debug {
     /// Its other parameters, name and value.
     fn own_parameters(&self) -> Vec<(&'static str, String)>;
 
+    /// What of its taxonomies is lower than was asked for, in words.
+    fn lowered(&self, _n_slots: u32) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Places with times, or places alone.
     fn input(&self) -> PathKind;
 
@@ -180,7 +185,11 @@ impl<R: TreeMechanism> Engine for R {
             shares_of: "every class of tree nodes, with its share of epsilon on a path",
             shares: level.shares().iter().map(Share::fact).collect(),
             expected_error: Some(expected_error(&level)),
-            warnings: if false_children > 1.0 { vec![growth] } else { Vec::new() },
+            warnings: (false_children > 1.0)
+                .then_some(growth)
+                .into_iter()
+                .chain(self.lowered(n_slots))
+                .collect(),
         }
     }
 

@@ -42,6 +42,12 @@ impl Places {
         }
     }
 
+    /// What to say where the stations are too few for the height that was asked for.
+    pub fn lowered(self, stations: &Stations) -> Option<String> {
+        let n = stations.len();
+        too_high("taxonomy.locations", self.height()?, &self.taxonomy(stations), n)
+    }
+
     /// The groups of these stations.
     pub fn taxonomy(self, stations: &Stations) -> Taxonomy {
         let taxonomy = match self {
@@ -70,6 +76,11 @@ impl Times {
         }
     }
 
+    /// What to say where the slots are too few for the height that was asked for.
+    pub fn lowered(self, n_slots: u32) -> Option<String> {
+        too_high("taxonomy.times", self.height()?, &self.taxonomy(n_slots), n_slots)
+    }
+
     /// The groups of so many slots.
     pub fn taxonomy(self, n_slots: u32) -> Taxonomy {
         let taxonomy = match self {
@@ -80,6 +91,12 @@ impl Times {
         };
         taxonomy.expect("a window has at least one slot, and the fanout is at least 2")
     }
+}
+
+fn too_high(key: &str, asked: u32, taxonomy: &Taxonomy, n: u32) -> Option<String> {
+    let found = taxonomy.height();
+    (found < asked)
+        .then(|| format!("{key}: {n} leaves cannot be split {asked} times; height {found} is used"))
 }
 
 impl fmt::Display for Shape {
