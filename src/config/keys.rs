@@ -165,8 +165,8 @@ crate::keys! {
     /// How trips are made of taps.
     pub(super) struct TripKeys {
         /// how legs are made of one card's taps: kinds (each entry to the card's next tap, if that is an exit; the
-        /// default where feed.kind is set) | pairs (1st to 2nd, 3rd to 4th, …) | next (each tap to the next; the default
-        /// elsewhere)
+        /// default where feed.kind is set) | pairs (1st to 2nd, 3rd to 4th, …) | next (each tap to the next; the
+        /// default elsewhere)
         from: Legs = optional("next");
         /// a leg that takes longer is no leg: a passenger who left and came back is no trip
         longest: Seconds<1, MONTH> = default("3h");

@@ -14,7 +14,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         .args([
             "metadata",
             "--locked",
-            "--offline",
             "--all-features",
             "--format-version",
             "1",

@@ -26,8 +26,8 @@ to = "2018-09-04"
 epsilon = "4.0"
 "#;
 
-/// Everybody goes in at A and forgets to go out, goes in at B, comes out at C: the leg is B to C. By number it would be A
-/// to B.
+/// Everybody goes in at A and forgets to go out, goes in at B, comes out at C: the leg is B to C. By number it would be
+/// A to B.
 fn taps() -> String {
     let mut text = "deal_date,deal_type,card_no,station\n".to_owned();
     for card in 0..3_000 {

@@ -67,7 +67,8 @@ fn a_renamed_ledger_is_another_one_and_stops_the_service() {
     assert!(worker.said().contains("is in place, but the ledger"), "{}", worker.said());
 }
 
-/// Stopping is a record of the topic: a service that runs obeys before the next release, and goes on when it is resumed.
+/// Stopping is a record of the topic: a service that runs obeys before the next release, and goes on when it is
+/// resumed.
 #[test]
 fn a_running_service_obeys_when_somebody_stops_and_resumes_the_feed() {
     let Some(brokers) = bootstrap() else { return };
