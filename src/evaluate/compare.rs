@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tapveil_core::evaluate::risk::Risk;
 use tapveil_core::evaluate::{Judge, Said, Score, trial};
 
-use super::window::{baselines, terms};
+use super::window::{baselines, ingest, terms};
 use super::{Asked, Column, Error, Judged};
 use crate::config::Settings;
 use crate::ingest::{Harvest, read_file};
@@ -77,7 +77,7 @@ pub fn compare(
 ) -> Result<Vec<Judged>, Error> {
     let board = Board::default();
     let gate = settings.gate(None);
-    let Harvest { mut open, .. } = read_file(taps, &settings.ingest(), &gate, &board)?;
+    let Harvest { mut open, .. } = read_file(taps, &ingest(settings), &gate, &board)?;
     let windows: Vec<_> =
         open.ids().into_iter().filter_map(|id| settings.calendar.window(id)).collect();
     if windows.is_empty() {

@@ -1,7 +1,7 @@
 //! Releases read back and judged beside the window they were made from.
 //!
 //! In → out: release directories, settings and a file of taps → one [`Judged`] per window, and a page of it.
-//! Promises: B-1 nothing is booked, and nothing is written into a release; B-2 every release is verified before it is
+//! Promises: U-1 nothing is booked, and nothing is written into a release; U-2 every release is verified before it is
 //!   believed, and every complaint comes before any tap is read.
 //! Refuses: a release of another window, of other stations or slots, one that was changed, one that says nothing.
 //! Why: what `sanitize` published is judged as it lies there, not as the engine meant it.

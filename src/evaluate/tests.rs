@@ -1,6 +1,6 @@
 use super::*;
 
-/// Holds B-1.
+/// Holds U-1.
 #[test]
 fn a_page_never_goes_into_a_release_or_a_catalog() {
     let dir = tempfile::tempdir().unwrap();

@@ -8,7 +8,7 @@ use tapveil_core::evaluate::{Judge, Score, Terms};
 
 use super::{Error, Published};
 use crate::config::Settings;
-use crate::engine::Tables;
+use crate::engine::{Legs, Tables};
 use crate::guarantee::Guarantee;
 use crate::ingest::{Harvest, read_file};
 use crate::metrics::Board;
@@ -68,8 +68,7 @@ pub fn judge(
         }
     }
     by_window.sort_by_key(|(id, _)| *id);
-    let Harvest { mut open, .. } =
-        read_file(taps, &settings.ingest(), &settings.gate(None), board)?;
+    let Harvest { mut open, .. } = read_file(taps, &ingest(settings), &settings.gate(None), board)?;
     let mut judged = Vec::new();
     for (id, releases) in by_window {
         let Some(window) = releases.first().map(|release| release.window.clone()) else { continue };
@@ -84,6 +83,14 @@ pub fn judge(
         judged.push(columns(judge, releases, tell));
     }
     Ok(judged)
+}
+
+/// As `sanitize` reads, and with the kinds of taps where legs go from entry to exit: whatever the engine keeps, the
+/// truth needs them.
+pub(super) fn ingest(settings: &Settings) -> crate::ingest::Settings {
+    let mut ingest = settings.ingest();
+    ingest.keeps_kinds |= settings.trips.from == Legs::Kinds;
+    ingest
 }
 
 pub(super) fn terms(settings: &Settings, asked: Asked) -> Terms {

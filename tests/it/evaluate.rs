@@ -118,7 +118,7 @@ fn engines_stand_side_by_side_and_words_say_that_they_are_private() {
 
 /// Whatever is wrong is said in one sentence. There is no file of taps at all.
 ///
-/// Holds B-2.
+/// Holds U-2.
 #[test]
 fn what_cannot_be_judged_is_said_before_a_tap_is_read() {
     let city = City::new();

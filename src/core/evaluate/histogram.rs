@@ -27,6 +27,7 @@ const MOST_CELLS: u64 = 1 << 24;
 pub(super) fn sources(
     shape: Shape,
     raw: &Journeys,
+    raw_legs: &Journeys,
     truth: &Source,
     epsilon: MicroEpsilon,
     n_seeds: NonZeroU64,
@@ -47,7 +48,7 @@ pub(super) fn sources(
     let most = terms.max_length.map_or(longest, |most| most.get().into());
     let lengths = Plain::new(most + 1, 1..=1, |path| vec![path.len() as u64]);
     let (usage, n) = (2_000, n_seeds.get());
-    let noisy = |number: u64, plain: &Plain<'_>, truth: &Option<Cells>| {
+    let noisy = |number: u64, plain: &Plain<'_>, raw: &Journeys, truth: &Option<Cells>| {
         let truth = truth.as_ref()?;
         plain.best(
             raw,
@@ -58,10 +59,10 @@ pub(super) fn sources(
         )
     };
     let tables = [
-        noisy(0, &doublets, &truth.occupancy),
-        noisy(1, &od, &truth.od),
-        noisy(2, &quarters, &truth.od_quarter).filter(|_| has_quarters(shape)),
-        noisy(3, &lengths, &truth.lengths),
+        noisy(0, &doublets, raw, &truth.occupancy),
+        noisy(1, &od, raw_legs, &truth.od),
+        noisy(2, &quarters, raw_legs, &truth.od_quarter).filter(|_| has_quarters(shape)),
+        noisy(3, &lengths, raw, &truth.lengths),
     ];
     let of = |table: usize, seed: usize| tables[table].as_ref().map(|all| all[seed].clone());
     (0..usize::try_from(n).unwrap_or(1))

@@ -239,6 +239,7 @@ impl Judge {
         let sources = histogram::sources(
             self.shape,
             &self.journeys,
+            self.raw_legs(),
             &self.truth,
             epsilon,
             n_seeds,

@@ -169,6 +169,38 @@ fn the_distance_to_the_nearest_trip_by_hand() {
     assert_eq!((score.get("rmse.km"), score.get("rmse.matched")), (None, Some(0.0)));
 }
 
+/// Two cards that enter twice before they leave, and enter once more.
+#[test]
+fn legs_go_from_entry_to_exit_where_taps_say_so() {
+    use crate::model::TapKind::{Entry, Exit};
+    let day = sealed(&[]).window().clone();
+    let secret = crate::secret::Secret::from_bytes(&[7; 32]).unwrap();
+    let hasher = secret.card_key(day.id());
+    let mut open = crate::window::OpenWindows::default();
+    let taps = [(0, 10, Entry), (1, 20, Entry), (2, 40, Exit), (3, 50, Entry)];
+    for (station, minute, kind) in taps {
+        for card in [1, 2] {
+            let card = crate::passenger::CardKey::new(&hasher, &[card]);
+            let (offset, station) = (minute * 60_000, StationIx(station));
+            let tap = crate::passenger::Tap::new(day.id(), card, offset, station);
+            open.add(tap.of_kind(Some(kind)));
+        }
+    }
+    let stamps = open.take(day.id());
+    let window = SealedWindow::freeze(day, stamps, None, &secret);
+    let judge = Judge::new(&window, Terms { legs: Legs::Kinds, ..terms(1) });
+    let exact = judge.exact_tables();
+    let legs: Vec<(u32, u32, u64)> =
+        exact.od.iter().map(|leg| (leg.origin.0, leg.dest.0, leg.trips.value)).collect();
+    assert_eq!(legs, [(1, 2, 2)]);
+    let path = taps.map(|(station, slot, _)| Doublet { station: StationIx(station), slot });
+    let score = judge.release(&Said { tables: Some(exact), ..said(rows(&[path.to_vec()], 2)) });
+    assert_eq!((score.get("od.error"), score.get("coverage.od")), (Some(0.0), Some(1.0)));
+    // Plain tables count the same legs: with so much budget they are nearly right.
+    let plain = judge.histogram(MicroEpsilon::new(1_000_000_000), NonZeroU64::new(3).unwrap());
+    assert!(plain.get("od.error").unwrap() < 0.1, "{plain:?}");
+}
+
 /// A week of hours from a Monday on; each number is how many cards tap on that day at eight.
 fn week(cards_by_day: [u32; 7]) -> (SealedWindow, Vec<Row>) {
     let calendar =
