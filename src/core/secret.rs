@@ -7,6 +7,7 @@
 
 use std::fmt;
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 use zeroize::{Zeroize, ZeroizeOnDrop};
@@ -22,8 +23,12 @@ pub const SECRET_BYTES: usize = 32;
 /// let secret = tapveil_core::secret::Secret::from_bytes(&[7; 32]).unwrap();
 /// println!("{}", serde_json::to_string(&secret).unwrap());
 /// ```
-#[derive(Clone, Zeroize, ZeroizeOnDrop)]
-pub struct Secret {
+#[derive(Clone)]
+pub struct Secret(Arc<Parts>);
+
+/// What it consists of: in memory once, and overwritten when the last who holds it lets go.
+#[derive(Zeroize, ZeroizeOnDrop)]
+struct Parts {
     /// What cards are hidden, batches marked, segments sealed and noise drawn with.
     keys: [u8; SECRET_BYTES],
     /// How often `keys` were replaced.
@@ -55,7 +60,11 @@ impl Secret {
             SECRET_BYTES => bytes.try_into().ok()?,
             _ => blake3::derive_key("tapveil 2026 long secret", bytes),
         };
-        Some(Self { keys, epoch: 0, lasting: None })
+        Some(Self::of(Parts { keys, epoch: 0, lasting: None }))
+    }
+
+    fn of(parts: Parts) -> Self {
+        Self(Arc::new(parts))
     }
 
     fn from_rotated(text: &str) -> Option<Self> {
@@ -70,14 +79,14 @@ impl Secret {
         let keys = bytes(value("keys")?)?;
         let (ledger, signer) = (bytes(value("ledger")?)?, bytes(value("signer")?)?);
         let feed = hex::decode(value("feed")?).ok()?.try_into().ok()?;
-        Some(Self { keys, epoch, lasting: Some(Lasting { ledger, signer, feed }) })
+        Some(Self::of(Parts { keys, epoch, lasting: Some(Lasting { ledger, signer, feed }) }))
     }
 
     /// The text of the secret of the next epoch, with these fresh random bytes. What an earlier epoch hid cannot be undone
     /// with it: neither follows from the other. The ledger, the feed's name and the signature stay.
     pub fn rotated(&self, fresh: &[u8; SECRET_BYTES]) -> String {
         let Lasting { ledger, signer, feed } = &self.lasting();
-        let epoch = self.epoch + 1;
+        let epoch = self.0.epoch + 1;
         format!(
             "{ROTATED}\nepoch {epoch}\nkeys {}\nledger {}\nsigner {}\nfeed {}\n",
             hex::encode(fresh),
@@ -89,11 +98,11 @@ impl Secret {
 
     /// How often the keys were replaced.
     pub fn epoch(&self) -> u32 {
-        self.epoch
+        self.0.epoch
     }
 
     fn lasting(&self) -> Lasting {
-        self.lasting.clone().unwrap_or_else(|| {
+        self.0.lasting.clone().unwrap_or_else(|| {
             let feed = *self.derive("tapveil 2026 name of a feed").finalize().as_bytes();
             Lasting {
                 ledger: *self.derive("tapveil 2026 ledger chain").finalize().as_bytes(),
@@ -162,7 +171,7 @@ impl Secret {
 
     /// A keyed hasher for one use; the context keeps uses apart.
     fn derive(&self, context: &str) -> blake3::Hasher {
-        let key = blake3::derive_key(context, &self.keys);
+        let key = blake3::derive_key(context, &self.0.keys);
         blake3::Hasher::new_keyed(&key)
     }
 }

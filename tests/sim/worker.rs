@@ -53,6 +53,7 @@ pub(crate) enum Machine {
     Release(Box<Releaser<Rows>>),
 }
 
+#[expect(clippy::large_enum_variant, reason = "few exist at a time")]
 pub(crate) enum Effect {
     Ingest(IngestEffect),
     Release(ReleaseEffect<Rows>),

@@ -22,7 +22,7 @@ type Effects<R> = Result<Vec<ReleaseEffect<R>>, Error>;
 
 /// Where the windows come from.
 pub(super) enum Inbox {
-    Segments(PendingWindows),
+    Segments(Box<PendingWindows>),
     File,
 }
 

@@ -80,7 +80,7 @@ pub enum Error {
     },
     /// The officer signed another statement than the one of this configuration.
     #[error("{0}")]
-    NotApproved(Refusal),
+    NotApproved(Box<Refusal>),
     /// The ledger is shorter than it was.
     #[error(
         "the ledger holds {found} records, but {expected} were there when a release was last committed; payments are \

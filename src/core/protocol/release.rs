@@ -293,7 +293,7 @@ impl<R: Render> Releaser<R> {
         if let Some(refusal @ Refusal::NotApproved { .. }) = chain.book().hold(&self.plan.statement)
             && self.from == From::Segments
         {
-            return Err(Error::NotApproved(refusal));
+            return Err(Error::NotApproved(Box::new(refusal)));
         }
         match start {
             Some(start) => self.start(now, chain, &start),
@@ -335,7 +335,7 @@ impl<R: Render> Releaser<R> {
         let first = opened.or_else(|| self.plan.first_window(now)).ok_or(Error::NoFirstWindow)?;
         let done_through = memory.and_then(|memory| memory.done_through);
         let pending = PendingWindows::new(&self.plan, first, offset, done_through);
-        let mut active = Active::new(chain, Inbox::Segments(pending));
+        let mut active = Active::new(chain, Inbox::Segments(Box::new(pending)));
         let effects = match opened {
             Some(_) => active.begin(),
             None => vec![active.open(&self.plan, first, now)],

@@ -204,14 +204,15 @@ fn a_live_feed_waits_while_it_is_stopped_and_refuses_what_was_not_signed() {
         let effects = worker.step(ReleaseEvent::Tick(now())).unwrap();
         effects.iter().map(|effect| matches!(effect, ReleaseEffect::Freeze(_))).collect::<Vec<_>>()
     };
-    let (mut worker, read) = declared_to(&[stop.clone()]);
+    let (mut worker, read) = declared_to(std::slice::from_ref(&stop));
     read.unwrap();
     assert_eq!(complete(&mut worker), [false], "it says that it is held, once, and does nothing");
     assert!(worker.step(ReleaseEvent::Tick(now())).unwrap().is_empty());
     let later = now() + jiff::SignedDuration::from_secs(6);
     let wanted = worker.step(ReleaseEvent::Tick(later)).unwrap();
     assert!(matches!(wanted[..], [ReleaseEffect::ReadLedger]), "now and then it looks again");
-    let same = worker.step(ReleaseEvent::LedgerRead(lines_of(&[stop.clone()]))).unwrap();
+    let same =
+        worker.step(ReleaseEvent::LedgerRead(lines_of(std::slice::from_ref(&stop)))).unwrap();
     assert!(same.is_empty(), "still stopped");
     let resumed = lines_of(&[stop.clone(), resume.clone()]);
     let wanted = worker.step(ReleaseEvent::LedgerRead(resumed)).unwrap();
