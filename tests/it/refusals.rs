@@ -31,6 +31,16 @@ fn init_and_generate_never_overwrite() {
     }
 }
 
+/// A result that nobody could read used to count as one.
+#[test]
+fn a_result_that_cannot_be_written_is_a_failure() {
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let done = program().args(["config", "--default"]).stdout(full).output().unwrap();
+    assert_eq!(done.status.code(), Some(3));
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(said.contains("cannot write the result"), "{said}");
+}
+
 /// Twelve at once used to leave folders without a secret although one said "made".
 #[test]
 fn of_many_that_make_the_same_feed_one_makes_it_whole() {
