@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::failure::say;
 use super::progress::Progress;
 use super::{Failure, JSON_FORMAT};
-use crate::audit::{self, ALPHA, Effort, EngineFinding, MutantFinding, Report};
+use crate::audit::{self, ALPHA, Effort, EngineFinding, Keys, MutantFinding, PairFinding, Report};
 use crate::engine::Registry;
 
 #[derive(clap::Args)]
@@ -69,6 +69,15 @@ fn say_report(report: &Report) {
         };
         say(&format!("{mutant:<44} {epsilon:>5} {bound:>10}   {verdict}"));
     }
+    say("two releases side by side                  epsilon   at least   verdict");
+    for finding in &report.pairs {
+        let (epsilon, verdict) = (finding.epsilon.to_string(), pair_verdict(finding));
+        let what = match finding.keys {
+            Keys::Program => finding.pair.in_words(),
+            wrong => wrong.in_words(),
+        };
+        say(&format!("{what:<44} {epsilon:>5} {:>10.3}   {verdict}", finding.lower_bound));
+    }
     say(match report.is_sound() {
         true => "no guarantee was broken, and every broken engine was caught",
         false => "THE AUDIT FAILED: a guarantee is broken, or the auditor is blind",
@@ -77,6 +86,15 @@ fn say_report(report: &Report) {
 
 fn engine_verdict(finding: &EngineFinding) -> &'static str {
     if finding.holds() { "holds" } else { "broken" }
+}
+
+fn pair_verdict(finding: &PairFinding) -> &'static str {
+    match (finding.keys, finding.is_as_it_should_be()) {
+        (Keys::Program, true) => "holds",
+        (Keys::Program, false) => "broken",
+        (_, true) => "caught",
+        (_, false) => "missed",
+    }
 }
 
 fn mutant_verdict(finding: &MutantFinding) -> &'static str {
@@ -115,5 +133,19 @@ fn as_json(report: &Report) -> Value {
             })
         })
         .collect();
-    json!({ "format": JSON_FORMAT, "alpha": ALPHA, "sound": report.is_sound(), "engines": engines, "mutants": mutants })
+    let pairs: Vec<Value> = report
+        .pairs
+        .iter()
+        .map(|finding| {
+            json!({
+                "pair": finding.pair.in_words(), "keys": finding.keys.in_words(),
+                "epsilon_micro": finding.epsilon, "lower_bound": finding.lower_bound,
+                "samples": finding.samples, "verdict": pair_verdict(finding),
+            })
+        })
+        .collect();
+    json!({
+        "format": JSON_FORMAT, "alpha": ALPHA, "sound": report.is_sound(), "engines": engines, "mutants": mutants,
+        "pairs": pairs,
+    })
 }

@@ -22,6 +22,9 @@ pub(super) struct Arguments {
     /// Print the page that the privacy officer signs
     #[arg(long, conflicts_with = "json")]
     statement: bool,
+    /// Print a record for the registry of differential privacy deployments (JSON, which is YAML too)
+    #[arg(long, conflicts_with_all = ["json", "statement"])]
+    registry: bool,
     /// About how many cards a window has: says what a release of so many would be like, and refuses (exit 1) what would
     /// publish nothing. From the configuration alone; say a round number, not a count of your data
     #[arg(long, value_name = "N")]
@@ -62,6 +65,16 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     let settings = config::load_with(&arguments.config.config, registry)?;
     if arguments.statement {
         say(Statement::of(&settings).to_string().trim_end());
+        return Ok(ExitCode::SUCCESS);
+    }
+    if arguments.registry {
+        let record = config::deployment_record(&settings).ok_or_else(|| {
+            Failure::usage(format!(
+                "{} promises no differential privacy: there is nothing to register",
+                settings.engine.describe().name
+            ))
+        })?;
+        say(&format!("{record:#}"));
         return Ok(ExitCode::SUCCESS);
     }
     let spent = spent(&settings, arguments)?;

@@ -56,11 +56,17 @@ failure_from!(
     crate::publish::Error
 );
 
-/// Prints a line, and takes a reader that went away (a closed pipe) for the end of the work.
+/// Prints a line, and takes a reader that went away (a closed pipe) for the end of the work. A result that cannot be
+/// written for another reason is a failure.
 pub(super) fn say(text: &str) {
     use std::io::Write;
     let mut out = std::io::stdout().lock();
-    if writeln!(out, "{text}").and_then(|()| out.flush()).is_err() {
-        std::process::exit(0);
+    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+        Ok(()) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) => {
+            eprintln!("tapveil: cannot write the result: {error}");
+            std::process::exit(3);
+        }
     }
 }

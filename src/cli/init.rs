@@ -64,14 +64,19 @@ pub(super) fn engine_section(registry: &Registry, name: &str) -> Result<String, 
     Ok(format!("[engine]\nname = \"{name}\"\n{price}\n{}", engine.starter))
 }
 
+fn there_already(path: &Path) -> Failure {
+    Failure::usage(format!("{} is there already; init never overwrites", path.display()))
+}
+
 /// Writes configuration, secret and ledger, or complains that one is there already and writes nothing. Gives the public
 /// key that releases will be signed with.
 pub(super) fn write_feed(dir: &Path, configuration: &str) -> Result<String, Failure> {
     let [toml, secret, ledger] =
         ["tapveil.toml", "tapveil.secret", "tapveil.ledger"].map(|name| dir.join(name));
-    if let Some(there) = [&toml, &secret, &ledger].into_iter().find(|path| path.exists()) {
-        let there = there.display();
-        return Err(Failure::usage(format!("{there} is there already; init never overwrites")));
+    // A link that leads nowhere is somebody's, too.
+    let is_there = |path: &&&PathBuf| fs::symlink_metadata(path).is_ok();
+    if let Some(there) = [&toml, &secret, &ledger].iter().find(is_there) {
+        return Err(there_already(there));
     }
     let failed = |path: &Path, error: std::io::Error| {
         Failure::external(format!("cannot write {}: {error}", path.display()))
@@ -83,18 +88,31 @@ pub(super) fn write_feed(dir: &Path, configuration: &str) -> Result<String, Fail
         .map_err(|error| Failure::external(format!("the system gives no randomness: {error}")))?;
     let made = Secret::from_bytes(&bytes).expect("32 bytes make a secret");
     let (key, public_key) = (made.ledger_key(), made.signer().public_key());
-    let written = create(&secret, 0o600, &bytes)
-        .map_err(|error| failed(&secret, error))
-        .and_then(|()| {
-            Journal::create(&ledger, &key, SystemClock.now())
-                .map_err(|error| failed(&ledger, error))
+    // Each is made anew or not at all; what another process made meanwhile is not ours to take away.
+    let mut made: Vec<&Path> = Vec::new();
+    let make = |path: &Path, write: &dyn Fn(&Path) -> std::io::Result<()>| {
+        write(path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::AlreadyExists => there_already(path),
+            _ => failed(path, error),
         })
-        .and_then(|()| {
-            create(&toml, 0o644, configuration.as_bytes()).map_err(|error| failed(&toml, error))
-        });
+    };
+    let written = [
+        (
+            secret.as_path(),
+            &(|path: &Path| create(path, 0o600, &bytes)) as &dyn Fn(&Path) -> std::io::Result<()>,
+        ),
+        (ledger.as_path(), &|path: &Path| Journal::create(path, &key, SystemClock.now())),
+        (toml.as_path(), &|path: &Path| create(path, 0o644, configuration.as_bytes())),
+    ]
+    .into_iter()
+    .try_for_each(|(path, write)| {
+        make(path, write)?;
+        made.push(path);
+        Ok(())
+    });
     if written.is_err() {
         // All or nothing: a secret without its ledger would only confuse the next try.
-        for path in [&secret, &ledger, &toml] {
+        for path in made {
             fs::remove_file(path).ok();
         }
     }

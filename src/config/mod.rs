@@ -7,6 +7,7 @@
 //! Why: file = what the pipeline promises; flag = how this process runs.
 
 mod check;
+mod deployment;
 mod digest;
 mod document;
 mod feed_check;
@@ -21,6 +22,7 @@ mod statement;
 mod variant;
 mod warnings;
 
+pub use deployment::deployment_record;
 pub use document::{default_text, key_table, schema};
 pub use keys::{LogFormat, LogLevel};
 pub use leaf::Percent;

@@ -49,8 +49,8 @@ struct Lasting {
 const ROTATED: &str = "tapveil-secret 2";
 
 impl Secret {
-    /// Takes the bytes of a secret file; `None` if there are fewer than 32, or it is a rotated one that was changed. More
-    /// than 32 are hashed down.
+    /// Takes the bytes of a secret file; `None` if there are fewer than 32, or it is a rotated one that was changed.
+    /// More than 32 are hashed down.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         if bytes.starts_with(ROTATED.as_bytes()) {
             return Self::from_rotated(std::str::from_utf8(bytes).ok()?);
@@ -82,8 +82,8 @@ impl Secret {
         Some(Self::of(Parts { keys, epoch, lasting: Some(Lasting { ledger, signer, feed }) }))
     }
 
-    /// The text of the secret of the next epoch, with these fresh random bytes. What an earlier epoch hid cannot be undone
-    /// with it: neither follows from the other. The ledger, the feed's name and the signature stay.
+    /// The text of the secret of the next epoch, with these fresh random bytes. What an earlier epoch hid cannot be
+    /// undone with it: neither follows from the other. The ledger, the feed's name and the signature stay.
     pub fn rotated(&self, fresh: &[u8; SECRET_BYTES]) -> String {
         let Lasting { ledger, signer, feed } = &self.lasting();
         let epoch = self.0.epoch + 1;

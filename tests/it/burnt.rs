@@ -221,6 +221,23 @@ fn a_configuration_that_would_publish_nothing_is_refused_with_what_would_help() 
     assert!(json["publishes_nothing"].is_string());
 }
 
+#[test]
+fn a_registry_record_has_the_registrys_fields() {
+    let city = City::new();
+    let record = with_config(&city, &["check", "--registry"]).code(0).json();
+    let deployment = &record["deployment"];
+    for (section, field) in [
+        ("product", "data_product_type"),
+        ("dp_flavor", "name"),
+        ("privacy_loss", "privacy_unit"),
+        ("model", "model_name"),
+        ("implementation", "mechanisms"),
+    ] {
+        assert!(deployment[section][field].is_string(), "{section}.{field}: {record}");
+    }
+    assert_eq!(deployment["privacy_loss"]["privacy_parameters"]["epsilon"], 20.0);
+}
+
 /// Two feeds with equal configurations used to have equal release ids.
 #[test]
 fn releases_of_two_feeds_have_different_ids() {

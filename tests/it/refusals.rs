@@ -1,6 +1,7 @@
 //! What the program refuses: the right exit code, the right words, and nothing written.
 
 use std::fs::{self, File};
+use std::process::{Child, Stdio};
 
 use crate::support::{City, Run, program, releases, run, tree};
 
@@ -28,6 +29,52 @@ fn init_and_generate_never_overwrite() {
         run(["init", lone.to_str().unwrap()]).code(2);
         assert_eq!(tree(&lone).len(), 1, "one file that is there keeps all others away");
     }
+}
+
+/// A result that nobody could read used to count as one.
+#[test]
+fn a_result_that_cannot_be_written_is_a_failure() {
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let done = program().args(["config", "--default"]).stdout(full).output().unwrap();
+    assert_eq!(done.status.code(), Some(3));
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(said.contains("cannot write the result"), "{said}");
+}
+
+/// Twelve at once used to leave folders without a secret although one said "made".
+#[test]
+fn of_many_that_make_the_same_feed_one_makes_it_whole() {
+    for _ in 0..8 {
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().join("feed");
+        let all: Vec<_> = (0..12)
+            .map(|_| {
+                program()
+                    .arg("init")
+                    .arg(&place)
+                    .stdout(Stdio::null())
+                    .stderr(Stdio::null())
+                    .spawn()
+            })
+            .collect();
+        let is_made = |child: std::io::Result<Child>| child.unwrap().wait().unwrap().success();
+        let made = all.into_iter().map(is_made).filter(|made| *made).count();
+        assert_eq!(made, 1);
+        assert_eq!(
+            tree(&place).len(),
+            3,
+            "configuration, secret and ledger: {:?}",
+            tree(&place).keys()
+        );
+        run(["ledger", "verify", "-c", place.join("tapveil.toml").to_str().unwrap()]).code(0);
+    }
+    let dir = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink("/nowhere/at/all", dir.path().join("tapveil.secret")).unwrap();
+    run(["init", dir.path().to_str().unwrap()]).code(2);
+    assert!(
+        fs::symlink_metadata(dir.path().join("tapveil.secret")).is_ok(),
+        "somebody's link stays"
+    );
 }
 
 #[test]

@@ -145,6 +145,7 @@ fn the_rights_of_the_table_are_enough_and_every_refusal_has_its_true_reason() {
     secure.revoke("ingest", "tapveil.ledger", "Read");
     let ledger = ["tapveil.ledger", "topic authorization failed", "ACLS.md"];
     secure.refuses(&secure.user("ingest"), "ingest", &ledger);
+    secure.revoke("release", "releases", "Read");
     secure.revoke("release", "releases", "Write");
     let releases = ["the topic releases is missing (or this user may not see it)", "authorization"];
     secure.refuses(&secure.user("release"), "release", &releases);

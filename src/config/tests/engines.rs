@@ -16,7 +16,8 @@ fn engine(name: &str, more: &str) -> String {
 #[test]
 fn a_taxonomy_that_is_lowered_is_said() {
     let feed = Feed::new();
-    let added = "[engine.safepath]\ntaxonomy.locations = { fanout = 2, height = 6 }";
+    let added =
+        "[engine.safepath]\nallocation = \"even\"\ntaxonomy.locations = { fanout = 2, height = 6 }";
     let warnings = feed.load(&format!("{MINIMAL}{added}")).unwrap().warnings;
     let said: Vec<String> = warnings.iter().map(ToString::to_string).collect();
     let is_said =

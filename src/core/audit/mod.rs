@@ -12,9 +12,12 @@ mod bounds;
 mod mechanism;
 mod mutants;
 mod neighbours;
+mod pairs;
 mod recorded;
 mod stage;
 mod statistical;
+
+pub use pairs::{Keys, Pair, PairFinding};
 
 use mechanism::{Broken, Form, Instance, Mechanism};
 use mutants::Mutant;
@@ -112,6 +115,8 @@ pub struct Report {
     pub engines: Vec<EngineFinding>,
     /// Engines broken on purpose.
     pub mutants: Vec<MutantFinding>,
+    /// Two releases side by side.
+    pub pairs: Vec<PairFinding>,
 }
 
 impl Report {
@@ -119,6 +124,7 @@ impl Report {
     pub fn is_sound(&self) -> bool {
         self.engines.iter().all(EngineFinding::holds)
             && self.mutants.iter().all(MutantFinding::is_caught)
+            && self.pairs.iter().all(PairFinding::is_as_it_should_be)
     }
 }
 
@@ -136,7 +142,7 @@ fn forms<'a>(registry: &'a Registry, engine: Option<&str>) -> Vec<Form<'a>> {
 /// How many times an audit tells its progress.
 pub fn n_steps(registry: &Registry, engine: Option<&str>) -> usize {
     let broken = Broken::all(&Form::all(registry)).len();
-    forms(registry, engine).len() + Mutant::all().len() + broken
+    forms(registry, engine).len() + Mutant::all().len() + broken + 1
 }
 
 /// Audits the engines of this name, or all of them, and every mutant: an auditor that misses one proves nothing.
@@ -149,7 +155,7 @@ pub fn audit(
     let mutants = Mutant::all();
     let n_forms = Form::all(registry).len();
     let sampling = Sampling::new(n_forms * Instance::ALL.len() + mutants.len());
-    let mut report = Report { engines: Vec::new(), mutants: Vec::new() };
+    let mut report = Report { engines: Vec::new(), mutants: Vec::new(), pairs: Vec::new() };
     for form in forms(registry, engine) {
         progress(&format!("{} over {}", form.engine.name, in_words(form.form.kind)));
         let pairs = effort.pairs.div_ceil(form.form.compared_less);
@@ -194,8 +200,14 @@ pub fn audit(
             breach: recorded::audit(broken, effort.pairs),
         });
     }
+    progress("two releases side by side");
+    let trees = Form::all(registry).into_iter().find(|form| form.engine.name == PAIRED);
+    report.pairs = trees.map_or(Vec::new(), |form| pairs::audit(form, effort.samples / 5));
     report
 }
+
+/// The engine whose releases are laid side by side: its rows are counts, and tell most.
+const PAIRED: &str = "seqpt";
 
 fn in_words(kind: PathKind) -> &'static str {
     match kind {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 
-use crate::model::{Calendar, Digest, Station, StationIx, Stations, Window};
+use crate::model::{Calendar, Digest, Station, StationIx, Stations, Window, WindowId};
 use crate::passenger::{CardKey, Tap};
 use crate::seal::SealedWindow;
 use crate::secret::Secret;
@@ -20,6 +20,7 @@ pub(super) type Card = Vec<(u32, u32)>;
 pub(super) struct Stage {
     pub(super) stations: Arc<Stations>,
     pub(super) window: Window,
+    calendar: Calendar,
     pub(super) max_length: NonZeroU32,
     secret: Secret,
 }
@@ -39,9 +40,17 @@ impl Stage {
         Self {
             stations: Arc::new(stations.expect("ids differ")),
             window: calendar.window_at(moment).expect("a day of this century has a window"),
+            calendar,
             max_length,
             secret: Secret::from_bytes(&[1; 32]).expect("32 bytes"),
         }
+    }
+
+    /// The same world one window later.
+    pub(super) fn next(&self) -> Self {
+        let number = self.window.id().number() + 1;
+        let window = self.calendar.window(WindowId::new(number)).expect("time goes on");
+        Self { window, ..self.clone() }
     }
 
     /// From taps through the gate and the open window to a sealed one: one trajectory a card.

@@ -23,7 +23,28 @@ fn every_true_engine_passes_and_every_mutant_is_caught_by_both_audits() {
         assert!(mutant.caught_by_statistics() || !mutant.was_sampled(), "{mutant:?}");
         assert!(mutant.breach.is_some(), "{mutant:?}");
     }
+    assert_eq!(report.pairs.len(), 4);
+    for pair in &report.pairs {
+        println!("{pair:?}");
+        assert!(pair.is_as_it_should_be(), "{pair:?}");
+    }
     assert!(report.is_sound());
+}
+
+/// The same at a cost that every change of a key can afford: a revision keyed by content tells whether a card came late.
+#[test]
+fn releases_side_by_side_show_wrong_keys_and_nothing_else() {
+    let registry = Registry::standard();
+    let forms = Form::all(&registry);
+    let form = forms.iter().find(|form| form.engine.name == PAIRED).unwrap();
+    let found = pairs::audit(*form, 5_000);
+    assert!(found.iter().all(PairFinding::is_as_it_should_be), "{found:?}");
+    let wrong: Vec<f64> = found
+        .iter()
+        .filter(|finding| finding.keys != Keys::Program)
+        .map(|finding| finding.lower_bound)
+        .collect();
+    assert!(wrong.len() == 2 && wrong.iter().all(|bound| *bound > 1.0), "{found:?}");
 }
 
 /// Each for its own reason: an auditor that calls everything broken would be no use either.
