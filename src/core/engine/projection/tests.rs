@@ -135,6 +135,24 @@ fn a_release_says_what_it_promises() {
     }
 }
 
+/// Six cards (aᵢ, b), breach 0.5: what is left is b alone, six times. To A all of them look the same, empty, and b is in
+/// all of them. That is outside the promise, and every text says so.
+#[test]
+fn who_saw_nothing_of_a_card_is_outside_the_promise_and_the_words_say_so() {
+    let engine = engine("0.5", PathKind::Untimed, &["abcdef", "g"]);
+    let window = sealed(&paths(&["a0 g1", "b0 g1", "c0 g1", "d0 g1", "e0 g1", "f0 g1"]));
+    let release = engine.sanitize(&window, unbooked(&engine, &window), &NoiseKey::for_test(0));
+    let release = release.unwrap();
+    let left: Vec<(u64, usize)> =
+        release.rows().iter().map(|row| (row.count, row.path.len())).collect();
+    assert_eq!(left, [(6, 1)], "what is left is the same for all");
+    let words = release.guarantee().in_words();
+    assert!(
+        words.contains("Trajectories that pass none of its stations are not covered"),
+        "{words}"
+    );
+}
+
 #[test]
 fn a_result_that_breaks_the_promise_is_refused() {
     let engine = engine("0.5", PathKind::Untimed, &["a", "b"]);
