@@ -1,6 +1,6 @@
 //! `tapveil export`: releases, rebuilt from their topic alone, as a recipient could.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -11,8 +11,11 @@ use super::{ConfigArgument, Failure};
 use crate::engine::Registry;
 use crate::kafka::HEADER;
 use crate::kafka::{Received, read_committed};
-use crate::publish::topic::{RecordKind, TopicRecord, rebuild};
-use crate::publish::write_rebuilt;
+use crate::publish::topic::{Gathering, RecordKind, TopicRecord, is_release_id};
+use crate::publish::{write_exported_catalog, write_rebuilt};
+
+const INCOMPLETE: &str = "it is incomplete: its end is missing";
+const NO_MANIFEST: &str = "it does not begin with its manifest";
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
@@ -39,10 +42,15 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
 /// Gathers records by release and writes each release as soon as its end is in, so that memory holds one.
 struct Exporter<'a> {
     out: &'a Path,
-    open: BTreeMap<String, Vec<TopicRecord>>,
-    absent: Vec<String>,
+    /// Releases without their end; `None` for one that was refused, whose other records are passed over.
+    open: BTreeMap<String, Option<Gathering>>,
+    absent: BTreeSet<String>,
     n_good: u64,
     n_bad: u64,
+    /// Good ones of which the topic holds two files only.
+    n_bare: u64,
+    /// Records of a kind that a newer program may have added.
+    n_unknown: u64,
     /// What stopped the writing; nothing more is written after it.
     failure: Option<Failure>,
 }
@@ -52,9 +60,11 @@ impl Default for Exporter<'_> {
         Self {
             out: Path::new(""),
             open: BTreeMap::new(),
-            absent: Vec::new(),
+            absent: BTreeSet::new(),
             n_good: 0,
             n_bad: 0,
+            n_bare: 0,
+            n_unknown: 0,
             failure: None,
         }
     }
@@ -63,37 +73,74 @@ impl Default for Exporter<'_> {
 impl Exporter<'_> {
     fn take(&mut self, record: Received) {
         let Received { partition, offset, key, header, payload } = record;
-        let id = String::from_utf8_lossy(&key).into_owned();
-        let kind = header.as_deref().and_then(RecordKind::from_name);
-        let (Some(kind), Some(payload), false) = (kind, payload, id.is_empty()) else {
-            let what = format!("the record at {partition}:{offset} is no part of a release");
-            return self.complain(&id, &what);
+        let at = format!("{partition}:{offset}");
+        let id = match String::from_utf8(key) {
+            Ok(id) if is_release_id(&id) => id,
+            // What others wrote must not reach a terminal or a path as it is.
+            odd => {
+                let key = odd.unwrap_or_else(|odd| String::from_utf8_lossy(odd.as_bytes()).into());
+                let start: String = key.chars().take(60).collect();
+                let what = format!("its key {start:?} is not the id of a release");
+                return self.complain(&format!("the record at {at}"), &what);
+            }
         };
-        self.open.entry(id.clone()).or_default().push(TopicRecord { kind, payload });
-        if kind == RecordKind::End
-            && let Some(records) = self.open.remove(&id)
-        {
-            self.close(&id, &records);
+        let (Some(header), Some(payload)) = (header, payload) else {
+            return self.complain(&id, &format!("the record at {at} is no part of a release"));
+        };
+        let Some(kind) = RecordKind::from_name(&header) else {
+            self.n_unknown += 1;
+            return;
+        };
+        match kind {
+            RecordKind::Manifest => self.begin(id, payload),
+            RecordKind::End => self.end(&id, &payload),
+            RecordKind::Paths | RecordKind::File => self.add(id, &TopicRecord { kind, payload }),
         }
     }
 
-    fn close(&mut self, id: &str, records: &[TopicRecord]) {
-        if self.failure.is_some() {
-            return;
+    fn begin(&mut self, id: String, manifest: Vec<u8>) {
+        if let Some(Some(_)) = self.open.remove(&id) {
+            self.complain(&id, INCOMPLETE);
         }
-        match rebuild(records) {
-            Err(error) => self.complain(id, &error.to_string()),
-            Ok(release) if release.id != id => {
-                self.complain(id, &format!("its manifest is that of {}", release.id));
+        let begun = match Gathering::begin(manifest) {
+            Ok(begun) if begun.id() == id => Ok(begun),
+            Ok(other) => Err(format!("its manifest is that of {}", other.id())),
+            Err(error) => Err(error.to_string()),
+        };
+        let begun = begun.map_err(|what| self.complain(&id, &what)).ok();
+        self.open.insert(id, begun);
+    }
+
+    fn add(&mut self, id: String, record: &TopicRecord) {
+        let wrong = match self.open.get_mut(&id) {
+            Some(Some(release)) => release.take(record).err().map(|error| error.to_string()),
+            Some(None) => None,
+            None => Some(NO_MANIFEST.to_owned()),
+        };
+        if let Some(what) = wrong {
+            self.complain(&id, &what);
+            self.open.insert(id, None);
+        }
+    }
+
+    fn end(&mut self, id: &str, end: &[u8]) {
+        let release = match self.open.remove(id) {
+            Some(Some(release)) if self.failure.is_none() => release,
+            Some(_) => return,
+            None => return self.complain(id, NO_MANIFEST),
+        };
+        let release = match release.end(end) {
+            Ok(release) => release,
+            Err(error) => return self.complain(id, &error.to_string()),
+        };
+        match write_rebuilt(self.out, &release) {
+            Ok(place) => {
+                say(&format!("good  {id}  {}", place.display()));
+                self.n_good += 1;
+                self.n_bare += u64::from(!release.absent.is_empty());
+                self.absent.extend(release.absent);
             }
-            Ok(release) => match write_rebuilt(self.out, &release) {
-                Ok(place) => {
-                    say(&format!("good  {id}  {}", place.display()));
-                    self.n_good += 1;
-                    self.absent = release.absent;
-                }
-                Err(error) => self.failure = Some(error.into()),
-            },
+            Err(error) => self.failure = Some(error.into()),
         }
     }
 
@@ -103,22 +150,37 @@ impl Exporter<'_> {
     }
 
     fn finish(mut self, topic: &str) -> Result<ExitCode, Failure> {
-        for id in std::mem::take(&mut self.open).into_keys() {
-            self.complain(&id, "it is incomplete: its end is missing");
+        for (id, release) in std::mem::take(&mut self.open) {
+            if release.is_some() {
+                self.complain(&id, INCOMPLETE);
+            }
         }
         if let Some(failure) = self.failure {
             return Err(failure);
+        }
+        if self.n_good > 0 {
+            write_exported_catalog(self.out)?;
         }
         say(&format!(
             "{} releases from the topic {topic}, {} of them bad",
             self.n_good + self.n_bad,
             self.n_bad
         ));
-        if !self.absent.is_empty() {
+        if self.n_bare > 0 {
+            let absent: Vec<String> =
+                self.absent.iter().map(|name| name.escape_debug().to_string()).collect();
             say(&format!(
-                "each has datapackage.json and paths.csv, checked against the digest in it; the topic does not hold {}, which \
-                 `tapveil verify` would miss",
-                self.absent.join(", ")
+                "{} of them are from an earlier tapveil, which sent no files: they have datapackage.json and paths.csv, \
+                 checked against the digest in it; the topic does not hold {}, which `tapveil verify` would miss",
+                self.n_bare,
+                absent.join(", ")
+            ));
+        }
+        if self.n_unknown > 0 {
+            say(&format!(
+                "{} records are of a kind that this program does not know and were passed over; a newer tapveil may have \
+                 written them",
+                self.n_unknown
             ));
         }
         Ok(ExitCode::from(u8::from(self.n_bad > 0)))

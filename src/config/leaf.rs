@@ -257,6 +257,11 @@ pub struct Percent {
 }
 
 impl Percent {
+    #[cfg(test)]
+    pub(crate) fn for_test(hundredths: u64) -> Self {
+        Self { hundredths }
+    }
+
     /// Whether so many of so many are not more than this.
     pub fn allows(self, part: u64, all: u64) -> bool {
         u128::from(part) * 10_000 <= u128::from(all) * u128::from(self.hundredths)

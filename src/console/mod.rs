@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use axum::extract::{Path, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Router, middleware};
@@ -163,7 +163,7 @@ fn router(shown: Arc<Shown>) -> Router {
     let public = Router::new()
         .route("/livez", get(async || "alive\n"))
         .route("/readyz", get(async |State(shown): Shared| readiness(&shown)))
-        .route("/", get(async |State(shown): Shared| pages::overview(&shown)))
+        .route("/", get(overview))
         .route("/style.css", get(style))
         .route("/budget", get(async |State(shown): Shared| pages::budget(&shown)))
         .route("/statement", get(async |State(shown): Shared| pages::statement(&shown)))
@@ -190,6 +190,11 @@ fn readiness(shown: &Shown) -> impl IntoResponse + use<> {
         (false, _) => (StatusCode::SERVICE_UNAVAILABLE, "starting\n"),
         (true, false) => (StatusCode::OK, "ready\n"),
     }
+}
+
+/// Operators see more of it.
+async fn overview(State(shown): Shared, headers: HeaderMap) -> impl IntoResponse {
+    pages::overview(&shown, access::is_operator(&shown, &headers))
 }
 
 async fn metrics(State(shown): Shared) -> impl IntoResponse {

@@ -51,7 +51,7 @@ pub(super) fn not_found(shown: &Shown) -> Markup {
 }
 
 /// Health, budget at a glance, the latest releases.
-pub(super) fn overview(shown: &Shown) -> Markup {
+pub(super) fn overview(shown: &Shown, is_operator: bool) -> Markup {
     let facts = &shown.facts;
     let is_ready = shown.health.is_ready(shown.ingests, shown.releases);
     let health = match ((shown.is_draining)(), is_ready) {
@@ -66,6 +66,7 @@ pub(super) fn overview(shown: &Shown) -> Markup {
         &facts.title,
         &html! {
             @if let Some(note) = facts.note { p.operator { (note) } }
+            @if is_operator { (unusable(&known)) }
         p { "The service is " span.state { (health) } "." }
             p { "Engine " (facts.engine.0) ". " (spent_sentence(facts, &known)) }
             h2 { "Latest releases" }
@@ -73,6 +74,13 @@ pub(super) fn overview(shown: &Shown) -> Markup {
             @if found.len() > LATEST { p { a href="/releases" { "All " (found.len()) " releases" } } }
         },
     )
+}
+
+/// How the raw feed is: for the operator only.
+fn unusable(known: &Snapshot) -> Markup {
+    html! {
+        @if let Some(warning) = &known.unusable { p.operator role="alert" { "For operators only: " (warning) "." } }
+    }
 }
 
 fn spent_sentence(facts: &Facts, known: &Snapshot) -> String {
@@ -102,6 +110,7 @@ pub(super) fn windows(shown: &Shown) -> Markup {
         "Windows",
         &html! {
             p.operator { "For operators only: this page shows how far the raw feed is." }
+            (unusable(&known))
             p { (closing) }
             p { "Watermark (latest tap read): " (known.watermark.map_or("none yet".to_owned(), |at| at.to_string())) }
             @if lines.is_empty() { p { "No window yet: the release worker has not opened the ledger." } }
@@ -176,7 +185,7 @@ pub(super) fn budget(shown: &Shown) -> Markup {
                 }
             } }
             h2 { "Per release" }
-            @if known.booked.is_empty() { p { "Nothing is booked, or this process is not the active release worker." } }
+            @if known.booked.is_empty() { p { "Nothing is booked, or this process is no release worker." } }
             @else { div.wide { table {
                 thead { tr { th { "From" } th { "To" } th.n { "ε" } th { "State" } } }
                 tbody { @for one in known.booked.iter().rev().take(500) { tr {

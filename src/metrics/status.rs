@@ -45,6 +45,8 @@ pub struct Snapshot {
     pub withheld: BTreeMap<WindowId, String>,
     /// The greatest time of a tap that was read. For the operator only.
     pub watermark: Option<Timestamp>,
+    /// The warning that too many records cannot be used. For the operator only.
+    pub unusable: Option<String>,
 }
 
 impl Snapshot {
@@ -91,6 +93,11 @@ impl Status {
     /// A window goes without a release.
     pub fn withheld(&self, window: WindowId, reason: &str) {
         self.lock().withheld.insert(window, reason.to_owned());
+    }
+
+    /// Whether too many records cannot be used, in words.
+    pub fn unusable(&self, warning: Option<String>) {
+        self.lock().unusable = warning;
     }
 
     /// The greatest time of a tap so far.

@@ -5,9 +5,10 @@ use std::fmt;
 
 use jiff::Timestamp;
 
+use crate::config::Percent;
 use crate::ledger::{Book, Entry, Refusal};
 use crate::metrics::{Board, Booked, Gathered, KafkaNumbers, Metrics, Status};
-use crate::model::{Counts, MicroEpsilon, Window};
+use crate::model::{Counts, MicroEpsilon, Reject, Window};
 use crate::protocol::FlushedWindow;
 
 /// How much an event matters to whoever reads the log.
@@ -32,6 +33,16 @@ pub enum Event {
     Topic(String),
     /// The feed does not fit its configuration.
     MostTapsLate,
+    /// More records than `feed.max_rejects` cannot be used.
+    Unusable {
+        limit: Percent,
+        /// The reason of most of them.
+        mostly: Reject,
+    },
+    /// That is over.
+    UsableAgain,
+    /// The ledger could not be read for the console alone.
+    LedgerUnread(String),
     /// Taps and rejects were counted for good: a file was read, or a flush committed.
     Ingested {
         counts: Counts,
@@ -138,6 +149,9 @@ impl Event {
             Self::WaitingForLedger => "waiting_for_ledger",
             Self::Topic(_) => "topic",
             Self::MostTapsLate => "most_taps_late",
+            Self::Unusable { .. } => "unusable",
+            Self::UsableAgain => "usable_again",
+            Self::LedgerUnread(_) => "ledger_unread",
             Self::Ingested { .. } => "ingested",
             Self::Flushed(_) => "flushed",
             Self::PartitionGone { .. } => "partition_gone",
@@ -177,11 +191,14 @@ impl Event {
             Self::WaitingForLedger
             | Self::Active
             | Self::StandingBy
+            | Self::UsableAgain
             | Self::Released { .. }
             | Self::RangeDone => Weight::Info,
             Self::WaitingForBroker(_)
             | Self::Topic(_)
             | Self::MostTapsLate
+            | Self::Unusable { .. }
+            | Self::LedgerUnread(_)
             | Self::JoiningAgain(_)
             | Self::Held(_)
             | Self::Withheld { .. }
@@ -211,6 +228,14 @@ impl fmt::Display for Event {
                 "warning: most taps are late or lie before the first window. For old taps set window.close = \
                  'watermark' with window.from and window.to; for a slow feed raise window.grace",
             ),
+            Self::Unusable { limit, mostly } => write!(
+                f,
+                "warning: more than {limit} of the records (feed.max_rejects) cannot be used, most of them because {}. \
+                 Releases go on without them; the runbook has the remedy under TapveilUnusableRecords",
+                mostly.in_words()
+            ),
+            Self::UsableAgain => f.write_str("no more records than feed.max_rejects allows are unusable now"),
+            Self::LedgerUnread(why) => write!(f, "the console shows an older state of the ledger: {why}"),
             Self::Active => f.write_str("active: releasing windows as they complete"),
             Self::StandingBy => f.write_str("standing by: another release worker is active"),
             Self::Held(refusal) => write!(f, "held: windows wait; {refusal}"),
@@ -276,6 +301,8 @@ impl Observers<'_> {
                 metrics.budget(*spent, *lifetime);
                 status.ledger(*first, booked.clone());
             }
+            Event::Unusable { .. } => status.unusable(Some(event.to_string())),
+            Event::UsableAgain => status.unusable(None),
             Event::Sealed(n_duplicates) => metrics.sealed(*n_duplicates),
             Event::EngineRan { engine, seconds } => metrics.engine_ran(engine, *seconds),
             Event::Released { window, engine, seconds, at, .. } => {
@@ -292,6 +319,7 @@ impl Observers<'_> {
             | Event::WaitingForLedger
             | Event::Topic(_)
             | Event::MostTapsLate
+            | Event::LedgerUnread(_)
             | Event::Active
             | Event::StandingBy
             | Event::JoiningAgain(_)

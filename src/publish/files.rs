@@ -92,7 +92,7 @@ impl Files {
         disk::sync_dir(&self.out).map_err(Error::io("write", &self.out))
     }
 
-    fn write_catalog(&self) -> Result<(), Error> {
+    pub(super) fn write_catalog(&self) -> Result<(), Error> {
         let (target, partial) = (self.out.join(CATALOG), self.out.join(".catalog.json.partial"));
         let text = Catalog::scan(&self.out).map_err(Error::io("list", &self.out))?.text();
         if disk::read(&target, CATALOG_MOST_BYTES).is_ok_and(|there| there == text) {

@@ -25,7 +25,7 @@ pub mod verify;
 pub mod view;
 mod words;
 
-pub use exported::write_rebuilt;
+pub use exported::{write_exported_catalog, write_rebuilt};
 pub use files::Files;
 pub use rendered::{Rendered, Renderer, render};
 

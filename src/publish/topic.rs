@@ -1,8 +1,10 @@
-//! A release as records of a topic: the manifest, the rows of paths.csv as JSON lines in chunks, and an end that
-//! counts and digests the chunks. Recipients rebuild paths.csv from it byte by byte.
+//! A release as records of a topic: the manifest, the rows of paths.csv as JSON lines in chunks, every other file in
+//! chunks of bytes, and an end that counts and digests both. Recipients rebuild the directory from it byte by byte.
 
-use std::fmt;
-use std::io::Write;
+mod file_record;
+mod gathering;
+
+pub use gathering::{Gathering, RebuildError, Rebuilt, is_release_id, rebuild};
 
 use serde::{Deserialize, Serialize};
 
@@ -11,11 +13,12 @@ use crate::model::Digest;
 use crate::protocol::{OutRecord, Topic};
 
 use super::contents::PATHS_CSV;
-use super::disk::digest_of;
-use super::manifest::Manifest;
-use super::paths::csv_into;
 use super::rendered::Rendered;
+use super::signature::SIGNATURE;
 use super::{Error, Sink, Standing};
+
+/// The form of the records that this program writes; their end says it. The first one said nothing and had no files.
+const FORMAT: u32 = 2;
 
 /// A chunk stays below this; only a single row that is longer would make a longer one.
 pub const CHUNK_BYTES: usize = 512 * 1024;
@@ -27,6 +30,8 @@ pub enum RecordKind {
     Manifest,
     /// Some rows.
     Paths,
+    /// A part of a file that does not follow from the manifest and the rows.
+    File,
     /// How many chunks there were, and their digest.
     End,
 }
@@ -37,13 +42,14 @@ impl RecordKind {
         match self {
             Self::Manifest => "manifest",
             Self::Paths => "paths",
+            Self::File => "file",
             Self::End => "end",
         }
     }
 
     /// Reads a header's value back.
     pub fn from_name(name: &[u8]) -> Option<Self> {
-        [Self::Manifest, Self::Paths, Self::End]
+        [Self::Manifest, Self::Paths, Self::File, Self::End]
             .into_iter()
             .find(|kind| kind.name().as_bytes() == name)
     }
@@ -65,8 +71,20 @@ struct Line<'a> {
 
 #[derive(Serialize, Deserialize)]
 struct End {
+    /// Absent: 1.
+    #[serde(default = "first_format")]
+    format: u32,
     chunks: u64,
     sha256: String,
+    /// Records of files, and the digest of them all. Absent in format 1.
+    #[serde(default)]
+    file_chunks: u64,
+    #[serde(default)]
+    file_sha256: Option<String>,
+}
+
+fn first_format() -> u32 {
+    1
 }
 
 /// The topic of the releases. Its records appear with the settlement, not before.
@@ -95,28 +113,33 @@ impl Sink for ReleaseTopic {
     }
 }
 
-/// The records of a release. The manifest has the same bytes as the one that [`Files`](super::Files) writes, and the
-/// rows are those of the same paths.csv.
+/// The records of a release: the same bytes as those of the files that [`Files`](super::Files) writes, in chunks, and
+/// the rows of the same paths.csv.
 pub fn records_of(rendered: &Rendered) -> Vec<TopicRecord> {
-    records(rendered.manifest.clone(), |chunks| {
-        let mut rows = csv::ReaderBuilder::new().from_reader(rendered.paths_csv().bytes.as_slice());
-        for row in rows.records() {
-            let row = row.expect("P-1: paths.csv was written a moment ago");
-            chunks.row(row[0].parse().expect("P-1: a count is a number"), &row[1]);
-        }
-    })
-}
-
-/// A manifest and rows as records.
-fn records(manifest: Vec<u8>, fill: impl FnOnce(&mut Chunks)) -> Vec<TopicRecord> {
-    let mut chunks = Chunks::default();
-    fill(&mut chunks);
-    chunks.cut();
-    let whole: Vec<u8> = chunks.done.concat();
-    let end = End { chunks: chunks.done.len() as u64, sha256: Digest::of(&whole).to_string() };
+    let mut rows = Chunks::default();
+    let mut csv = csv::ReaderBuilder::new().from_reader(rendered.paths_csv().bytes.as_slice());
+    for row in csv.records() {
+        let row = row.expect("P-1: paths.csv was written a moment ago");
+        rows.row(row[0].parse().expect("P-1: a count is a number"), &row[1]);
+    }
+    rows.cut();
+    let others = rendered.files.iter().filter(|file| file.name != PATHS_CSV);
+    let others = others.map(|file| (file.name, &file.bytes));
+    let files: Vec<Vec<u8>> = others
+        .chain([(SIGNATURE, &rendered.signature)])
+        .flat_map(|(name, bytes)| file_record::parts_of(name, bytes))
+        .collect();
+    let end = End {
+        format: FORMAT,
+        chunks: rows.done.len() as u64,
+        sha256: Digest::of(&rows.done.concat()).to_string(),
+        file_chunks: files.len() as u64,
+        file_sha256: Some(Digest::of(&files.concat()).to_string()),
+    };
     let record = |kind, payload| TopicRecord { kind, payload };
-    let mut records = vec![record(RecordKind::Manifest, manifest)];
-    records.extend(chunks.done.into_iter().map(|chunk| record(RecordKind::Paths, chunk)));
+    let mut records = vec![record(RecordKind::Manifest, rendered.manifest.clone())];
+    records.extend(rows.done.into_iter().map(|chunk| record(RecordKind::Paths, chunk)));
+    records.extend(files.into_iter().map(|part| record(RecordKind::File, part)));
     records.push(record(RecordKind::End, json(&end)));
     records
 }
@@ -147,100 +170,6 @@ impl Chunks {
 
 fn json(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("plain data with text keys")
-}
-
-/// A release that came out of its records whole.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Rebuilt {
-    /// Its id, as the manifest says.
-    pub id: String,
-    /// The window's name, as a directory.
-    pub window: String,
-    /// datapackage.json.
-    pub manifest: Vec<u8>,
-    /// paths.csv, with the digest that the manifest gives.
-    pub paths_csv: Vec<u8>,
-    /// Files that the manifest lists and the topic does not hold.
-    pub absent: Vec<String>,
-}
-
-/// Why records do not make a release.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub struct RebuildError(String);
-
-impl fmt::Display for RebuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// Puts the records of one release together, in their order, and checks everything that can be checked.
-pub fn rebuild(records: &[TopicRecord]) -> Result<Rebuilt, RebuildError> {
-    let wrong = |what: &str| RebuildError(what.to_owned());
-    let [manifest, chunks @ .., end] = records else {
-        return Err(wrong("it is incomplete: a manifest and an end belong to every release"));
-    };
-    if manifest.kind != RecordKind::Manifest {
-        return Err(wrong("it does not begin with its manifest"));
-    }
-    if end.kind != RecordKind::End {
-        return Err(wrong("it is incomplete: its end is missing"));
-    }
-    if chunks.iter().any(|record| record.kind != RecordKind::Paths) {
-        return Err(wrong("records of two releases are mixed"));
-    }
-    let end: End = serde_json::from_slice(&end.payload)
-        .map_err(|error| RebuildError(format!("its end cannot be read: {error}")))?;
-    if end.chunks != chunks.len() as u64 {
-        return Err(RebuildError(format!("it has {} chunks of {}", chunks.len(), end.chunks)));
-    }
-    let whole = digest_of(|out| chunks.iter().try_for_each(|chunk| out.write_all(&chunk.payload)))
-        .expect("nowhere is always writable");
-    if whole.sha256.to_string() != end.sha256 {
-        return Err(wrong("its chunks are not those that its end digests"));
-    }
-    let package = Manifest::read_intact(&manifest.payload)
-        .map_err(|error| RebuildError(format!("its manifest {error}")))?;
-    let paths_csv = paths_csv(chunks)?;
-    let promised = package.privacy.files.iter().find(|file| file.name == PATHS_CSV);
-    if promised.is_none_or(|file| file.sha256 != Digest::of(&paths_csv).to_string()) {
-        return Err(wrong("its rows do not give the paths.csv that its manifest digests"));
-    }
-    let id = package.privacy.release_id;
-    let names = package.privacy.files.into_iter().map(|file| file.name);
-    Ok(Rebuilt {
-        window: window_name(&id).ok_or_else(|| wrong("its id names no window"))?,
-        id,
-        manifest: manifest.payload.clone(),
-        paths_csv,
-        absent: names.filter(|name| name != PATHS_CSV).collect(),
-    })
-}
-
-fn paths_csv(chunks: &[TopicRecord]) -> Result<Vec<u8>, RebuildError> {
-    let broken = |error: &dyn fmt::Display| RebuildError(format!("a row cannot be read: {error}"));
-    let mut bytes = Vec::new();
-    let mut csv = csv_into(&mut bytes);
-    csv.write_record(["count", "path"]).map_err(|error| broken(&error))?;
-    for chunk in chunks {
-        for line in chunk.payload.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
-            let Line { count, path } =
-                serde_json::from_slice(line).map_err(|error| broken(&error))?;
-            csv.write_record([&count.to_string(), path.as_ref()])
-                .map_err(|error| broken(&error))?;
-        }
-    }
-    csv.flush().map_err(|error| broken(&error))?;
-    drop(csv);
-    Ok(bytes)
-}
-
-/// An id is the window's name, a hyphen and twelve digits. It becomes a directory, so nothing else may be in it.
-fn window_name(id: &str) -> Option<String> {
-    let (window, digits) = id.rsplit_once('-')?;
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-' || c == '+';
-    let is_name = !window.is_empty() && !digits.is_empty() && id.chars().all(is_plain);
-    is_name.then(|| window.to_owned())
 }
 
 #[cfg(test)]

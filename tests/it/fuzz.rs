@@ -209,33 +209,49 @@ fn mutated_records_of_a_release_give_it_whole_or_not_at_all() {
         );
         chunk.push(b'\n');
     }
-    let end = serde_json::json!({ "chunks": 1, "sha256": Digest::of(&chunk).to_string() })
-        .to_string()
-        .into_bytes();
-    fits("topic-end-1.json", &serde_json::from_slice(&end).unwrap());
+    let mut end = serde_json::json!({ "chunks": 1, "sha256": Digest::of(&chunk).to_string() });
+    fits("topic-end-1.json", &end);
+    let files = file_payloads(&window);
+    end["format"] = 2.into();
+    end["file_chunks"] = files.len().into();
+    end["file_sha256"] = Digest::of(&files.concat()).to_string().into();
+    fits("topic-end-2.json", &end);
     for line in chunk.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
         fits("topic-paths-1.json", &serde_json::from_slice(line).unwrap());
     }
     let record = |kind, payload| TopicRecord { kind, payload };
-    let whole = vec![
-        record(RecordKind::Manifest, manifest),
-        record(RecordKind::Paths, chunk),
-        record(RecordKind::End, end),
-    ];
+    let mut whole = vec![record(RecordKind::Manifest, manifest), record(RecordKind::Paths, chunk)];
+    whole.extend(files.into_iter().map(|payload| record(RecordKind::File, payload)));
+    whole.push(record(RecordKind::End, end.to_string().into_bytes()));
     let expected = rebuild(&whole).unwrap();
     assert_eq!(expected.paths_csv, paths);
+    assert!(expected.absent.is_empty());
     let mut mutator = Mutator::new(5);
     for round in 0..rounds(2_000) {
         let mut records = whole.clone();
-        let payload = &mut records[round % 3].payload;
-        *payload = mutator.change(payload);
+        let at = round % records.len();
+        records[at].payload = mutator.change(&records[at].payload);
         if let Ok(rebuilt) = rebuild(&records) {
-            assert_eq!(
-                rebuilt.paths_csv, expected.paths_csv,
-                "round {round}: other rows were accepted"
-            );
+            assert_eq!(rebuilt.paths_csv, expected.paths_csv, "round {round}: other rows");
+            for (name, bytes) in rebuilt.files {
+                assert!(bytes == expected.files[name], "round {round}: another {name}");
+            }
         }
     }
+}
+
+/// The files of a release beside its manifest and its rows, each as one record of its topic.
+fn file_payloads(release: &Path) -> Vec<Vec<u8>> {
+    let names = release.read_dir().unwrap().map(|entry| entry.unwrap().file_name());
+    let names = names.filter(|name| name != "datapackage.json" && name != "paths.csv");
+    names
+        .map(|name| {
+            let line = serde_json::json!({ "name": name.to_str().unwrap(), "part": 1, "parts": 1 });
+            fits("topic-file-2.json", &line);
+            let bytes = fs::read(release.join(&name)).unwrap();
+            [format!("{line}\n").as_bytes(), &bytes].concat()
+        })
+        .collect()
 }
 
 #[test]

@@ -315,16 +315,43 @@ fn an_export_names_what_is_not_a_release() {
     assert_eq!(empty.status.code(), Some(0), "{empty:?}");
     let producer: BaseProducer =
         ClientConfig::new().set("bootstrap.servers", &brokers).create().unwrap();
-    let headers =
-        OwnedHeaders::new().insert(Header { key: "tapveil-kind", value: Some("manifest") });
-    let record =
-        BaseRecord::to(&feed.topics.releases).key("20260105T0400_20260106T0400-abc").payload("{}");
-    producer.send(record.headers(headers)).map_err(|(error, _)| error).unwrap();
+    let send = |key: &str, kind: &str, payload: &str| {
+        let header = Header { key: "tapveil-kind", value: Some(kind) };
+        let record = BaseRecord::to(&feed.topics.releases).key(key).payload(payload);
+        let headers = OwnedHeaders::new().insert(header);
+        producer.send(record.headers(headers)).map_err(|(error, _)| error).unwrap();
+    };
+    let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/release/v2/lk");
+    let package = package.read_dir().unwrap().map(|entry| entry.unwrap().path());
+    let package = package.filter(|path| path.is_dir()).min().unwrap().join("datapackage.json");
+    let manifest = fs::read_to_string(package).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&manifest).unwrap();
+    let id = json["privacy"]["release_id"].as_str().unwrap();
+    send("20260105T0400_20260106T0400-abc", "manifest", "{}");
+    send("20260105T0400_20260106T0400-abc", "end", "{}");
+    send("20260105T0400_20260106T0400-abd", "manifest", &manifest);
+    send("20260105T0400_20260106T0400-abe", "paths", "");
+    send("a\nb\u{1b}[2J/../c-1", "manifest", "{}");
+    send(id, "from-the-future", "?");
+    send(id, "manifest", &manifest);
     producer.flush(Duration::from_secs(10)).unwrap();
     let bad = export();
     assert_eq!(bad.status.code(), Some(1), "{bad:?}");
     let said = String::from_utf8_lossy(&bad.stdout).into_owned();
-    assert!(said.contains("BAD   20260105T0400_20260106T0400-abc: it is incomplete"), "{said}");
+    let lines = [
+        "BAD   20260105T0400_20260106T0400-abc: its manifest is no manifest: ",
+        &format!("BAD   20260105T0400_20260106T0400-abd: its manifest is that of {id}"),
+        "BAD   20260105T0400_20260106T0400-abe: it does not begin with its manifest",
+        "BAD   the record at 0:4: its key \"a\\nb\\u{1b}[2J/../c-1\" is not the id of a release",
+        &format!("BAD   {id}: it is incomplete: its end is missing"),
+        "5 releases from the topic",
+        "1 records are of a kind that this program does not know",
+    ];
+    assert_eq!(said.lines().count(), lines.len(), "{said}");
+    for (line, wanted) in said.lines().zip(lines) {
+        assert!(line.starts_with(wanted), "{wanted}\n{said}");
+    }
+    assert!(!out.exists(), "nothing was written");
 }
 
 #[test]

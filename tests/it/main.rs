@@ -33,6 +33,7 @@ mod run_brokers;
 mod proxy;
 mod run_writer;
 mod run_one_ledger;
+mod run_operators;
 mod run_foreign;
 mod web;
 mod console;

@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use tapveil::config;
 use tapveil::model::{Reject, Window};
 use tapveil::pipeline::Event;
 
@@ -113,9 +114,14 @@ fn reasons_of_rejects_and_events_of_the_log() {
         .map(|reason| format!("{}: {}", reason.label(), reason.in_words()))
         .collect();
     shows("reject_reasons", &reasons.join("\n"));
+    let city = City::new();
+    let max_rejects = config::load(&city.config()).unwrap().feed.max_rejects;
     let events = [
         Event::WaitingForLedger,
         Event::MostTapsLate,
+        Event::Unusable { limit: max_rejects, mostly: Reject::UnknownStation },
+        Event::UsableAgain,
+        Event::LedgerUnread("no broker answered".to_owned()),
         Event::Active,
         Event::StandingBy,
         Event::JoiningAgain("another worker has taken over".to_owned()),

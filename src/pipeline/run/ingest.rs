@@ -10,6 +10,7 @@ use rand::rngs::SysRng;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::{Offset, TopicPartitionList};
 
+use super::unusable::UnusableShare;
 use super::{Event, Service, Stop};
 use crate::ingest::Decoder;
 use crate::kafka::{self, Group, Load, Transactions, Watcher, crash_point};
@@ -34,6 +35,7 @@ pub(super) struct Worker<'a> {
     ends: BaseConsumer<Watcher>,
     transactions: Transactions,
     flush_began: Instant,
+    unusable: UnusableShare,
 }
 
 impl<'a> Worker<'a> {
@@ -60,6 +62,7 @@ impl<'a> Worker<'a> {
             ends,
             transactions,
             flush_began: Instant::now(),
+            unusable: UnusableShare::new(service.settings.feed.max_rejects, service.clock.now()),
         })
     }
 
@@ -160,12 +163,15 @@ impl<'a> Worker<'a> {
         })
     }
 
-    fn note(&self, note: &IngestNote) {
-        let tell = |event| self.service.observers.tell(&event);
+    fn note(&mut self, note: &IngestNote) {
+        let service = self.service;
+        let tell = |event| service.observers.tell(&event);
         match note {
             IngestNote::Flushed { counts, windows } => {
                 tell(Event::Ingested { counts: counts.clone(), windows: windows.clone() });
                 tell(Event::Flushed(self.flush_began.elapsed().as_secs_f64()));
+                let share = self.unusable.committed(counts, self.service.clock.now());
+                share.into_iter().for_each(tell);
             }
             IngestNote::PartitionGone(partition, n_replayed) => {
                 tell(Event::PartitionGone { partition: *partition, n_replayed: *n_replayed });

@@ -9,6 +9,7 @@
 
 mod ingest;
 mod release;
+mod unusable;
 
 pub use crate::kafka::topics::Role;
 

@@ -25,6 +25,8 @@ const ANSWER: Duration = Duration::from_secs(20);
 /// look every 10 s. Brokers that stall get as long.
 const DECIDED: Duration = Duration::from_secs(60);
 const PARTITION: i32 = 0;
+/// A worker that stands by reads the ledger so often, for its console.
+const REFRESH: Duration = Duration::from_secs(20);
 /// How long a worker with nothing to read sleeps.
 const QUIET: Duration = Duration::from_millis(500);
 
@@ -66,8 +68,14 @@ pub(super) fn work(service: &Service<'_>, stop: &Stop) -> Result<Why, Error> {
         is_head_spare: true,
     };
     let worker = Releaser::of_segments(release_plan(service.settings, words, Edition::First));
-    let done = Driver::new(worker, seams)
-        .run(&|| stop.is_set(), &mut |worker| turn(service, &group, worker));
+    let mut read_at = Instant::now();
+    let done = Driver::new(worker, seams).run(&|| stop.is_set(), &mut |worker| {
+        turn(service, &group, worker);
+        if read_at.elapsed() >= REFRESH {
+            refresh(service, worker);
+            read_at = Instant::now();
+        }
+    });
     group.consumer().unsubscribe();
     done
 }
@@ -76,6 +84,7 @@ pub(super) fn work(service: &Service<'_>, stop: &Stop) -> Result<Why, Error> {
 fn refuse_unbooked(service: &Service<'_>) -> Result<(), Error> {
     let (settings, kafka) = (service.settings, service.kafka);
     let book = super::topic_book(settings, kafka)?;
+    service.observers.tell(&RunEvent::ledger(&book, settings.caps.lifetime));
     if !book.entries().is_empty() {
         return Ok(());
     }
@@ -104,6 +113,19 @@ fn turn(service: &Service<'_>, group: &Group, worker: &Releaser<Renderer>) {
         service.observers.tell(&RunEvent::Client("release", status.numbers));
     }
     service.health.release_ready(true);
+}
+
+/// Shows the ledger as another worker writes it. Who does the work shows each change itself.
+fn refresh(service: &Service<'_>, worker: &Releaser<Renderer>) {
+    let is_standing_by = worker.is_resting() && worker.pending().is_none();
+    if !is_standing_by {
+        return;
+    }
+    let event = match super::topic_book(service.settings, service.kafka) {
+        Ok(book) => RunEvent::ledger(&book, service.settings.caps.lifetime),
+        Err(error) => RunEvent::LedgerUnread(error.to_string()),
+    };
+    service.observers.tell(&event);
 }
 
 /// Where a test may end the process.
