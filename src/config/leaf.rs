@@ -257,7 +257,7 @@ pub struct Percent {
 }
 
 impl Percent {
-    #[cfg(test)]
+    #[cfg(all(test, feature = "kafka"))]
     pub(crate) fn for_test(hundredths: u64) -> Self {
         Self { hundredths }
     }

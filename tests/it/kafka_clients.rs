@@ -42,19 +42,19 @@ fn settings(brokers: &str) -> kafka::Settings {
     }
 }
 
-struct Admin {
+pub(crate) struct Admin {
     client: AdminClient<DefaultClientContext>,
     runtime: tokio::runtime::Runtime,
 }
 
 impl Admin {
-    fn new(brokers: &str) -> Self {
+    pub(crate) fn new(brokers: &str) -> Self {
         let client = ClientConfig::new().set("bootstrap.servers", brokers).create().unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         Self { client, runtime }
     }
 
-    fn create(&self, name: &str, partitions: i32, configuration: &[(&str, &str)]) {
+    pub(crate) fn create(&self, name: &str, partitions: i32, configuration: &[(&str, &str)]) {
         let topic = NewTopic::new(name, partitions, TopicReplication::Fixed(1));
         let topic = configuration.iter().fold(topic, |topic, (k, v)| topic.set(k, v));
         let made = self.client.create_topics([&topic], &AdminOptions::new());
