@@ -12,6 +12,7 @@ pub fn book(settings: &Settings) -> Result<(Book, Tail), Error> {
     refuse_second(settings)?;
     #[cfg(feature = "kafka")]
     if let Some(kafka) = &settings.kafka {
+        let remembered = KeptHead::beside(&settings.secret_file).remembered()?;
         let book = match super::run::topic_book(settings, kafka) {
             // Nothing was ever booked; whoever remembers otherwise says so below.
             Err(Error::Kafka(crate::kafka::Error::NoTopic(_))) => {
@@ -20,7 +21,7 @@ pub fn book(settings: &Settings) -> Result<(Book, Tail), Error> {
             }
             read => read?,
         };
-        KeptHead::beside(&settings.secret_file).check(&book, &name(settings))?;
+        remembered.check(&book, &name(settings))?;
         return Ok((book, Tail::Whole));
     }
     of_file(&LedgerAndSecret {
@@ -33,8 +34,9 @@ pub fn book(settings: &Settings) -> Result<(Book, Tail), Error> {
 /// What was booked in a file.
 pub fn of_file(files: &LedgerAndSecret) -> Result<(Book, Tail), Error> {
     let LedgerAndSecret { ledger_file, secret, secret_file } = files;
+    let remembered = KeptHead::beside(secret_file).remembered()?;
     let (book, tail) = Journal::inspect(ledger_file, &secret.ledger_key())?;
-    KeptHead::beside(secret_file).check(&book, &ledger_file.display().to_string())?;
+    remembered.check(&book, &ledger_file.display().to_string())?;
     Ok((book, tail))
 }
 
@@ -81,11 +83,12 @@ pub fn declare(
     };
     for _ in 0..ATTEMPTS {
         ledger.fence()?;
+        let remembered = head.remembered()?;
         let lines = ledger.read()?;
         if lines.is_empty() {
             return Err(Error::NoLedgerYet { name: name(settings) });
         }
-        head.check(&read(&lines)?, &name(settings))?;
+        remembered.check(&read(&lines)?, &name(settings))?;
         let line = declared(&key, &lines, declaration, clock.now())
             .map_err(|fault| ledger::Error::of_fault(&name(settings), fault))?;
         let longer: Vec<Vec<u8>> = lines.iter().cloned().chain([line.clone()]).collect();

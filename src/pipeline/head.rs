@@ -26,10 +26,13 @@ impl KeptHead {
         Self { path: path.into() }
     }
 
-    /// Refuses a ledger that is older than what was seen.
-    pub(super) fn check(&self, book: &Book, ledger: &str) -> Result<(), Error> {
+    /// How far the ledger was. Asked before the ledger is read: it may grow meanwhile, and never shrinks.
+    pub(super) fn remembered(&self) -> Result<Remembered, Error> {
+        let witness = self.path.display().to_string();
         let text = match fs::read_to_string(&self.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Remembered { last: None, witness });
+            }
             Err(error) => return Err(self.failed("read", error)),
             Ok(text) => text,
         };
@@ -37,15 +40,7 @@ impl KeptHead {
         let [FORM, n_records, mac] = parts[..] else { return Err(self.garbled()) };
         let n_records: u64 = n_records.parse().map_err(|_| self.garbled())?;
         let last = n_records.checked_sub(1).ok_or_else(|| self.garbled())?;
-        match book.mac(last).is_some_and(|found| found.to_string() == mac) {
-            true => Ok(()),
-            false => Err(Error::LedgerOlder {
-                ledger: ledger.to_owned(),
-                found: book.n_records(),
-                expected: n_records,
-                witness: self.path.display().to_string(),
-            }),
-        }
+        Ok(Remembered { last: Some((last, mac.to_owned())), witness })
     }
 
     /// Remembers how far the ledger is: written aside, forced to disk, renamed.
@@ -75,6 +70,30 @@ impl KeptHead {
 
     fn garbled(&self) -> Error {
         Error::HeadGarbled { path: self.path.display().to_string() }
+    }
+}
+
+/// What was remembered of a ledger.
+pub(super) struct Remembered {
+    /// The number and the MAC of its last record.
+    last: Option<(u64, String)>,
+    /// Who remembers.
+    witness: String,
+}
+
+impl Remembered {
+    /// Refuses a ledger that is older.
+    pub(super) fn check(&self, book: &Book, ledger: &str) -> Result<(), Error> {
+        let Some((last, mac)) = &self.last else { return Ok(()) };
+        match book.mac(*last).is_some_and(|found| found.to_string() == *mac) {
+            true => Ok(()),
+            false => Err(Error::LedgerOlder {
+                ledger: ledger.to_owned(),
+                found: book.n_records(),
+                expected: last + 1,
+                witness: self.witness.clone(),
+            }),
+        }
     }
 }
 

@@ -144,10 +144,11 @@ impl<'a> Driver<'a> {
     /// Reads the ledger, and refuses one that others remember to have been longer.
     fn read_ledger(&mut self) -> Result<Vec<Vec<u8>>, Error> {
         let seams = &mut self.seams;
+        let remembered = seams.head.remembered()?;
         let lines = seams.ledger.read()?;
         let book = read_book(&seams.ledger_key, &lines)
             .map_err(|fault| ledger::Error::of_fault(&seams.ledger_name, fault))?;
-        seams.head.check(&book, &seams.ledger_name)?;
+        remembered.check(&book, &seams.ledger_name)?;
         for sink in seams.sinks.iter_mut() {
             head::check_standing(&book, &seams.ledger_name, &sink.standing()?)?;
         }

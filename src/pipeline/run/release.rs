@@ -83,13 +83,14 @@ pub(super) fn work(service: &Service<'_>, stop: &Stop) -> Result<Why, Error> {
 /// A ledger without any release, where the topic of the releases has some of this feed, is not this feed's ledger.
 fn refuse_unbooked(service: &Service<'_>) -> Result<(), Error> {
     let (settings, kafka) = (service.settings, service.kafka);
+    let remembered = KeptHead::beside(&settings.secret_file).remembered()?;
     let book = super::topic_book(settings, kafka)?;
     service.observers.tell(&RunEvent::ledger(&book, settings.caps.lifetime));
     if !book.entries().is_empty() {
         return Ok(());
     }
     let ledger = &kafka.topics.ledger;
-    KeptHead::beside(&settings.secret_file).check(&book, ledger)?;
+    remembered.check(&book, ledger)?;
     let mut standing = Vec::new();
     let timeout = kafka.connect_timeout;
     kafka::read_committed(kafka, &kafka.topics.releases, kafka::HEADER, timeout, &mut |record| {
@@ -97,7 +98,8 @@ fn refuse_unbooked(service: &Service<'_>) -> Result<(), Error> {
         let payload = record.payload.filter(|_| is_manifest);
         standing.extend(payload.and_then(|text| Standing::of_manifest(&text)));
     })?;
-    head::check_standing(&book, ledger, &standing)
+    // Another worker may have made the first release meanwhile: what paid for it is in the ledger by now.
+    head::check_standing(&super::topic_book(settings, kafka)?, ledger, &standing)
 }
 
 /// Shows how things are, now and then.
