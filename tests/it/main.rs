@@ -44,3 +44,4 @@ mod examples;
 mod fuzz;
 mod messages;
 mod evaluate;
+mod reproduce;
