@@ -29,6 +29,7 @@ mod live;
 mod log;
 mod progress;
 mod quickstart;
+mod reproduce;
 mod revise;
 #[cfg(feature = "kafka")]
 mod run;
@@ -90,6 +91,8 @@ enum Command {
     Evaluate(evaluate::Arguments),
     /// Compare engines and budgets on the same taps; nothing is released or paid. Private output
     Compare(compare::Arguments),
+    /// Repeat the figures and tables of the papers on synthetic data, ours beside theirs
+    Reproduce(reproduce::Arguments),
     /// Check a configuration and show what it means; all complaints at once
     Check(check::Arguments),
     /// Print every configuration key with its default and reason, or a JSON Schema for editors
@@ -151,6 +154,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, registry: &Registry) -
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments, registry),
         Command::Compare(arguments) => compare::run(&arguments, registry),
+        Command::Reproduce(arguments) => reproduce::run(&arguments, registry),
         Command::Check(arguments) => check::run(&arguments, registry),
         Command::Config(arguments) => config::run(&arguments, registry),
         Command::Audit(arguments) => audit::run(&arguments, registry),

@@ -9,6 +9,7 @@
 mod compare;
 mod page;
 mod release;
+pub mod reproduce;
 mod window;
 
 pub use compare::{Cache, Variant, Watch, compare};

@@ -45,3 +45,4 @@ mod examples;
 mod fuzz;
 mod messages;
 mod evaluate;
+mod reproduce;
