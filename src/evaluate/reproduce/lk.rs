@@ -49,14 +49,9 @@ pub(super) fn exhibits(runner: &Runner<'_>) -> Result<Vec<Exhibit>, Error> {
     Ok(all)
 }
 
-fn similarities(runner: &Runner<'_>) -> Result<Vec<Exhibit>, Error> {
-    let mut data_sets = Exhibit::new(
-        "Table 3",
-        "the data sets",
-        &["data", "cards", "paper", "\\|L\\|", "paper", "slots", "paper", "mean length"],
-        "The paper prints no lengths; those of the presets are plausible for one and two days.",
-    );
-    let mut by_k = Exhibit::new(
+/// The tables of similarity, still empty: by K, by scenario, by L.
+fn headed() -> [Exhibit; 3] {
+    let by_k = Exhibit::new(
         "Figure 4 (scenario I)",
         "similarity φ of the flowgraphs and what is kept, by K and score (L = 3)",
         &[
@@ -75,7 +70,7 @@ fn similarities(runner: &Runner<'_>) -> Result<Vec<Exhibit>, Error> {
          city with fewer cards has fewer who share it, so nearly all suppression hits whole paths. φ is taken with the \
          judge's weights (0.4, 0.2, 0.2, 0.2); the engine weighs as the scenario says.",
     );
-    let mut by_scenario = Exhibit::new(
+    let by_scenario = Exhibit::new(
         "Figures 5 and 6 (scenarios II and III)",
         "the same by the weights of the scenarios (L = 3, score 1)",
         &[
@@ -91,13 +86,24 @@ fn similarities(runner: &Runner<'_>) -> Result<Vec<Exhibit>, Error> {
         ],
         "The paper prints no number: the scenarios behave alike, and equal weights keep most. Ours behave alike, too.",
     );
-    let mut by_l = Exhibit::new(
+    let by_l = Exhibit::new(
         "Section 5.1",
         "the same by L (K = 50, score 1, scenario I); the last is K-anonymity",
         &["data", "L", "K", "φ", "doublets kept", "different kept", "ploss", "seconds", "paper, φ"],
         "The paper fixes L = 3. Where L = 200, longer than any trajectory, the engine anonymizes whole trajectories by \
          another algorithm, which can keep more than L = 3 although it promises more.",
     );
+    [by_k, by_scenario, by_l]
+}
+
+fn similarities(runner: &Runner<'_>) -> Result<Vec<Exhibit>, Error> {
+    let mut data_sets = Exhibit::new(
+        "Table 3",
+        "the data sets",
+        &["data", "cards", "paper", "\\|L\\|", "paper", "slots", "paper", "mean length"],
+        "The paper prints no lengths; those of the presets are plausible for one and two days.",
+    );
+    let [mut by_k, mut by_scenario, mut by_l] = headed();
     let printed = [["200000", "29", "24"], ["514213", "65", "48"]];
     for ((city, preset), printed) in CITIES.into_iter().zip(printed) {
         let data = runner.data(Wish::of(preset))?;
