@@ -72,17 +72,19 @@ fn a_worker_that_stands_by_shows_what_the_active_one_spends() {
     let mut workers = [feed.worker("release", None), feed.worker("release", None)];
     wait_for_members(&feed, &format!("{}.release", feed.name), 2, &[]);
     let addresses: Vec<String> = workers.iter_mut().map(console).collect();
-    replay_half(&feed);
-    let _ingest = feed.worker("ingest", None);
+    let last = replay_half(&feed);
+    let ingest = feed.worker("ingest", None);
     let began = Instant::now();
     loop {
         let shown: Vec<u64> = addresses.iter().map(|address| spent(address)).collect();
         // Half a week is a few windows. The range is not over, and both workers stay, while records come.
-        send_garbage(&feed, 20);
+        send_again(&feed, &last);
         if shown[0] >= 2_000_000 && shown[0] == shown[1] {
             break;
         }
-        assert!(began.elapsed() < PATIENCE, "the consoles say {shown:?}");
+        let said =
+            || workers.iter().chain([&ingest]).map(Worker::said).collect::<Vec<_>>().join("\n");
+        assert!(began.elapsed() < PATIENCE, "the consoles say {shown:?}\n{}", said());
         std::thread::sleep(Duration::from_millis(500));
     }
     let is_standing = |worker: &Worker| !worker.said().contains("released ");
@@ -93,8 +95,21 @@ fn spent(address: &str) -> u64 {
     get(address, "/api/v1/budget").json()["spent_micro"].as_u64().unwrap()
 }
 
-/// Plays the first half of the city's taps, by time.
-fn replay_half(feed: &Feed) {
+/// Sends a tap to every partition: none of them rests, and none is behind.
+fn send_again(feed: &Feed, tap: &str) {
+    let producer: BaseProducer =
+        ClientConfig::new().set("bootstrap.servers", feed.brokers()).create().unwrap();
+    let topic = format!("{}.taps", feed.name);
+    let metadata = producer.client().fetch_metadata(Some(&topic), Duration::from_secs(10)).unwrap();
+    for partition in metadata.topics()[0].partitions() {
+        let record = BaseRecord::<(), str>::to(&topic).partition(partition.id()).payload(tap);
+        producer.send(record).map_err(|(error, _)| error).unwrap();
+    }
+    producer.flush(Duration::from_secs(10)).unwrap();
+}
+
+/// Plays the first half of the city's taps, by time; gives the last of them.
+fn replay_half(feed: &Feed) -> String {
     let text = fs::read_to_string(feed.taps()).unwrap();
     let (head, rows) = text.split_once('\n').unwrap();
     let at = head.split(',').position(|name| name == "time").unwrap();
@@ -104,4 +119,5 @@ fn replay_half(feed: &Feed) {
     let half = feed.path("half.csv");
     fs::write(&half, format!("{head}\n{}\n", rows.join("\n"))).unwrap();
     feed.command(["replay", "--by-time", "--taps", half.to_str().unwrap()]).code(0);
+    rows.last().unwrap().to_string()
 }

@@ -31,7 +31,8 @@ fn every_true_engine_passes_and_every_mutant_is_caught_by_both_audits() {
     assert!(report.is_sound());
 }
 
-/// The same at a cost that every change of a key can afford: a revision keyed by content tells whether a card came late.
+/// The same at a cost that every change of a key can afford: a revision keyed by content tells whether a card came
+/// late.
 #[test]
 fn releases_side_by_side_show_wrong_keys_and_nothing_else() {
     let registry = Registry::standard();

@@ -3,8 +3,8 @@
 //!
 //! In → out: a sealed window → exact counts of what is left of its trajectories.
 //! Promises: Y-1 among the trajectories of the release that pass an adversary's stations and look the same to it, no
-//!   foreign place occurs in more than the share P_br; Y-2 a trajectory keeps its order, an emptied one disappears; Y-3 the same input gives
-//!   the same output.
+//!   foreign place occurs in more than the share P_br; Y-2 a trajectory keeps its order, an emptied one disappears;
+//!   Y-3 the same input gives the same output.
 //! Refuses: its own result, if one place can be inferred.
 //! Why: `PROOF.md` beside this file.
 #![doc = include_str!("PROOF.md")]

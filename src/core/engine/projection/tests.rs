@@ -135,8 +135,8 @@ fn a_release_says_what_it_promises() {
     }
 }
 
-/// Six cards (aᵢ, b), breach 0.5: what is left is b alone, six times. To A all of them look the same, empty, and b is in
-/// all of them. That is outside the promise, and every text says so.
+/// Six cards (aᵢ, b), breach 0.5: what is left is b alone, six times. To A all of them look the same, empty, and b is
+/// in all of them. That is outside the promise, and every text says so.
 #[test]
 fn who_saw_nothing_of_a_card_is_outside_the_promise_and_the_words_say_so() {
     let engine = engine("0.5", PathKind::Untimed, &["abcdef", "g"]);
