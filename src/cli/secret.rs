@@ -50,6 +50,14 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
                 .to_owned(),
         ));
     }
+    let (book, _) = books::book(&settings)?;
+    if let Some(open) = book.entries().iter().find(|entry| entry.settled.is_none()) {
+        return Err(Failure::usage(format!(
+            "the window from {} to {} was paid for and is not released yet, and could never be with other keys: finish it \
+             first (the same command with the same taps costs nothing)",
+            open.start, open.end
+        )));
+    }
     let mut fresh = [0; SECRET_BYTES];
     SysRng
         .try_fill_bytes(&mut fresh)

@@ -32,6 +32,18 @@ svg .grid { stroke: var(--line); }
 
 /// The whole page.
 pub fn page(stations: &Stations, judged: &[Judged], membership: Option<&Membership>) -> String {
+    private_page(
+        "what a release is worth",
+        html! {
+            h1 { "What a release is worth" }
+            @for window in judged { (section(stations, window)) }
+            @if let Some(found) = membership { (told_apart(found)) }
+        },
+    )
+}
+
+/// A page that says at its top and at its end that it was made from raw taps.
+fn private_page(title: &str, content: Markup) -> String {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -39,7 +51,7 @@ pub fn page(stations: &Stations, judged: &[Judged], membership: Option<&Membersh
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="robots" content="noindex";
-                title { "PRIVATE: what a release is worth" }
+                title { "PRIVATE: " (title) }
                 style { (PreEscaped(STYLE)) (PreEscaped(OWN_STYLE)) }
             }
             body {
@@ -47,9 +59,7 @@ pub fn page(stations: &Stations, judged: &[Judged], membership: Option<&Membersh
                     "PRIVATE. This page was computed from raw taps and shows exact numbers. Never publish it, and never \
                      put it beside a release."
                 }
-                h1 { "What a release is worth" }
-                @for window in judged { (section(stations, window)) }
-                @if let Some(found) = membership { (told_apart(found)) }
+                (content)
                 p.private { "PRIVATE: computed from raw taps." }
             }
         }

@@ -45,7 +45,7 @@ pub trait Watch {
 /// What became of one window.
 #[derive(Debug)]
 pub struct Released {
-    /// The window's name.
+    /// The window's name, or the name of its release's directory.
     pub window: String,
     /// Rows of its release: a public number.
     pub n_rows: usize,
@@ -263,15 +263,15 @@ impl super::release::Watch for Outcomes {
                 self.n_duplicates += n_duplicates;
                 return;
             }
-            ReleaseNote::Released { window, n_rows, paid, .. } => {
-                (window, *n_rows, paid.map_or(Done::Again, Done::Paid))
+            ReleaseNote::Released { id, n_rows, paid, .. } => {
+                (id.directory().to_owned(), *n_rows, paid.map_or(Done::Again, Done::Paid))
             }
             ReleaseNote::Withheld { window, refusal } => {
-                (window, 0, Done::Withheld(refusal.clone()))
+                (window.name(), 0, Done::Withheld(refusal.clone()))
             }
             ReleaseNote::Active | ReleaseNote::StandingBy | ReleaseNote::Held(_) => return,
         };
-        self.windows.push(Released { window: window.name(), n_rows, done });
+        self.windows.push(Released { window, n_rows, done });
     }
 
     fn passed(&mut self, _: &'static str) {}

@@ -23,6 +23,7 @@ pub(super) fn readme(release: &Release, settings: &Settings, names: &[&str]) -> 
         zone = window.zone_name(),
         id = release.id().as_str(),
         feed = settings.feed,
+        revision = revision(release),
         counts = release.guarantee().counts(),
         row = reading.row,
         terms = terms(settings),
@@ -36,6 +37,19 @@ pub(super) fn readme(release: &Release, settings: &Settings, names: &[&str]) -> 
         made = listed(release.post_processing()),
         cautions = listed(&reading.cautions),
     )
+}
+
+/// That there are other releases of the window, and what they cost together.
+fn revision(release: &Release) -> String {
+    let booked = release.reservation();
+    match booked.revision {
+        0 => String::new(),
+        number => format!(
+            " It is revision {number} of its window and takes the place of the releases before it; all of them together \
+             cost epsilon {}.",
+            booked.window_total
+        ),
+    }
 }
 
 /// What error to expect, number by number, from parameters alone.

@@ -47,6 +47,10 @@ fn a_revision_is_numbered_paid_and_has_noise_of_its_own_even_for_the_same_taps()
     let done = revise(&city, "taps.csv", &["--why", "late taps", "--json"]).code(0).json();
     assert_eq!(done["windows"][0]["outcome"], "released");
     let revised = format!("{WEEK}_r1");
+    assert_eq!(done["windows"][0]["window"], *revised, "it says where it is");
+    let path = done["windows"][0]["path"].as_str().unwrap();
+    let readme = fs::read_to_string(Path::new(path).join("README.md")).unwrap();
+    assert!(readme.contains("revision 1") && readme.contains("cost epsilon 40.0"), "{readme}");
     assert_eq!(releases(&city.path("out")), [WEEK, &revised]);
     let second = fs::read(city.path("out").join(&revised).join("paths.csv")).unwrap();
     assert!(first != second, "the same taps, other noise");

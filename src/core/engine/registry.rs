@@ -115,6 +115,16 @@ pub struct BrokenForm {
     pub recorded: fn(&World, &SealedWindow, &dyn AnyNoise) -> Recorded,
 }
 
+impl BrokenForm {
+    /// What is wrong, and what it would publish.
+    pub const fn new(
+        about: &'static str,
+        recorded: fn(&World, &SealedWindow, &dyn AnyNoise) -> Recorded,
+    ) -> Self {
+        Self { about, recorded }
+    }
+}
+
 /// What an auditor varies.
 #[derive(Clone, Copy, Debug)]
 pub struct AuditInstance {

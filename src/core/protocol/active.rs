@@ -266,6 +266,7 @@ impl<R: Render> Active<R> {
         let line = self.chain.settlement(release.reservation(), &made.digest)?;
         let window = release.window().clone();
         let done = Done::Released {
+            id: release.id().clone(),
             n_rows: release.rows().len(),
             engine: release.engine().name,
             paid: (*before == Before::Nothing).then_some(release.cost()),
@@ -346,8 +347,9 @@ impl<R: Render> Active<R> {
         }
         match done {
             Done::Opened => self.begin(),
-            Done::Released { window, n_rows, engine, paid } => {
-                vec![ReleaseEffect::Tell(ReleaseNote::Released { window, n_rows, engine, paid })]
+            Done::Released { window, id, n_rows, engine, paid } => {
+                let note = ReleaseNote::Released { window, id, n_rows, engine, paid };
+                vec![ReleaseEffect::Tell(note)]
             }
             Done::Withheld { window, refusal } => {
                 vec![ReleaseEffect::Tell(ReleaseNote::Withheld { window, refusal })]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::transaction::Transaction;
 use super::window::{Made, Render};
+use crate::engine::ReleaseId;
 use crate::ledger::{Before, Pending, Refusal, Request};
 use crate::model::{Cost, Window, WindowId};
 use crate::seal::SealedWindow;
@@ -47,8 +48,17 @@ pub(super) enum Body<R: Render> {
 /// What a transaction finishes.
 pub(super) enum Done {
     Opened,
-    Released { window: Window, n_rows: usize, engine: &'static str, paid: Option<Cost> },
-    Withheld { window: Window, refusal: Refusal },
+    Released {
+        window: Window,
+        id: ReleaseId,
+        n_rows: usize,
+        engine: &'static str,
+        paid: Option<Cost>,
+    },
+    Withheld {
+        window: Window,
+        refusal: Refusal,
+    },
 }
 
 impl Done {

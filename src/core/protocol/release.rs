@@ -122,6 +122,8 @@ pub enum ReleaseNote {
     /// A release is in place.
     Released {
         window: Window,
+        /// Which release of it.
+        id: ReleaseId,
         /// Its rows: a public number.
         n_rows: usize,
         /// The engine's name.

@@ -1,12 +1,11 @@
 //! The page of a comparison: the choice an agency has to make, as curves and tables.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 use tapveil_core::evaluate::Group;
 
-use super::{OWN_STYLE, given_away, table};
+use super::{given_away, private_page, table};
 use crate::evaluate::Judged;
 use crate::model::MicroEpsilon;
-use crate::publish::report::STYLE;
 
 const WIDE: f64 = 520.0;
 const TALL: f64 = 220.0;
@@ -16,28 +15,14 @@ const RIGHT: f64 = 130.0;
 
 /// The whole page; `leak` says what choosing by it costs.
 pub fn comparison_page(judged: &[Judged], leak: &str) -> String {
-    html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="robots" content="noindex";
-                title { "PRIVATE: engines side by side" }
-                style { (PreEscaped(STYLE)) (PreEscaped(OWN_STYLE)) }
-            }
-            body {
-                p.private role="alert" {
-                    "PRIVATE. This page was computed from raw taps. Never publish it, and never put it beside a release."
-                }
-                h1 { "Which engine, and how much privacy?" }
-                p { "Careful: " (leak) "." }
-                @for window in judged { (section(window)) }
-                p.private { "PRIVATE: computed from raw taps." }
-            }
-        }
-    }
-    .into_string()
+    private_page(
+        "engines side by side",
+        html! {
+            h1 { "Which engine, and how much privacy?" }
+            p { "Careful: " (leak) "." }
+            @for window in judged { (section(window)) }
+        },
+    )
 }
 
 fn section(judged: &Judged) -> Markup {

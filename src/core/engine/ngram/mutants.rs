@@ -14,35 +14,28 @@ use crate::model::{MicroEpsilon, PathKind};
 use crate::seal::SealedWindow;
 
 pub(super) const ALL: &[BrokenForm] = &[
-    broken("ngram: siblings taken for different cards", |one, two, three| {
+    BrokenForm::new("ngram: siblings taken for different cards", |one, two, three| {
         Fault::OneStartACard.recorded(one, two, three)
     }),
-    broken("ngram: a level asked twice", |one, two, three| {
+    BrokenForm::new("ngram: a level asked twice", |one, two, three| {
         Fault::AskedTwice.recorded(one, two, three)
     }),
-    broken("ngram: shares above epsilon", |one, two, three| {
+    BrokenForm::new("ngram: shares above epsilon", |one, two, three| {
         Fault::SharesAboveEpsilon.recorded(one, two, three)
     }),
-    broken("ngram: a clip from exact lengths", |one, two, three| {
+    BrokenForm::new("ngram: a clip from exact lengths", |one, two, three| {
         Fault::ExactLengths.recorded(one, two, three)
     }),
-    broken("ngram: counts without noise", |one, two, three| {
+    BrokenForm::new("ngram: counts without noise", |one, two, three| {
         Fault::ExactCounts.recorded(one, two, three)
     }),
-    broken("ngram: only n-grams that occur", |one, two, three| {
+    BrokenForm::new("ngram: only n-grams that occur", |one, two, three| {
         Fault::OccupiedOnly.recorded(one, two, three)
     }),
-    broken("ngram: synthetic rows that read raw data", |one, two, three| {
+    BrokenForm::new("ngram: synthetic rows that read raw data", |one, two, three| {
         Fault::RowsFromData.recorded(one, two, three)
     }),
 ];
-
-const fn broken(
-    about: &'static str,
-    recorded: fn(&World, &SealedWindow, &dyn AnyNoise) -> Recorded,
-) -> BrokenForm {
-    BrokenForm { about, recorded }
-}
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fault {

@@ -17,35 +17,28 @@ use crate::passenger::Trajectories;
 use crate::seal::SealedWindow;
 
 pub(super) const ALL: &[BrokenForm] = &[
-    broken("weave: clip off by one", |one, two, three| {
+    BrokenForm::new("weave: clip off by one", |one, two, three| {
         Fault::ClipOffByOne.recorded(one, two, three)
     }),
-    broken("weave: a table asked twice", |one, two, three| {
+    BrokenForm::new("weave: a table asked twice", |one, two, three| {
         Fault::AskedTwice.recorded(one, two, three)
     }),
-    broken("weave: shares above epsilon", |one, two, three| {
+    BrokenForm::new("weave: shares above epsilon", |one, two, three| {
         Fault::SharesAboveEpsilon.recorded(one, two, three)
     }),
-    broken("weave: a resolution chosen from data", |one, two, three| {
+    BrokenForm::new("weave: a resolution chosen from data", |one, two, three| {
         Fault::ResolutionFromData.recorded(one, two, three)
     }),
-    broken("weave: weights rounded up", |one, two, three| {
+    BrokenForm::new("weave: weights rounded up", |one, two, three| {
         Fault::RoundedUp.recorded(one, two, three)
     }),
-    broken("weave: synthetic rows that read raw data", |one, two, three| {
+    BrokenForm::new("weave: synthetic rows that read raw data", |one, two, three| {
         Fault::RowsFromData.recorded(one, two, three)
     }),
-    broken("weave: a published table that reads raw data", |one, two, three| {
+    BrokenForm::new("weave: a published table that reads raw data", |one, two, three| {
         Fault::TableFromData.recorded(one, two, three)
     }),
 ];
-
-const fn broken(
-    about: &'static str,
-    recorded: fn(&World, &SealedWindow, &dyn AnyNoise) -> Recorded,
-) -> BrokenForm {
-    BrokenForm { about, recorded }
-}
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fault {
