@@ -5,7 +5,7 @@
 mod board;
 mod status;
 
-pub use board::{Board, Health, Progress};
+pub use board::{Board, Doing, Health, Part, Progress};
 pub use status::{Booked, Gathered, Snapshot, Status};
 
 use prometheus::{
@@ -27,6 +27,8 @@ pub struct Metrics {
     replayed: IntCounter,
     lag: IntGaugeVec,
     position: IntGaugeVec,
+    rate: Gauge,
+    catch_up: Gauge,
     sealed: IntCounter,
     engine_seconds: HistogramVec,
     seal_to_commit_seconds: Histogram,
@@ -82,6 +84,11 @@ impl Metrics {
                 "tapveil_ingest_position_timestamp_seconds",
                 "When the last record that was read had arrived at its broker.",
                 "partition",
+            ),
+            rate: gauge("tapveil_ingest_rate_records", "Records read a second, of late."),
+            catch_up: gauge(
+                "tapveil_ingest_catch_up_seconds",
+                "Until the end of the log at that rate; 0 at the end.",
             ),
             sealed: counter("tapveil_seal_windows_total", "Windows sealed."),
             engine_seconds: engine_seconds(&registry),
@@ -165,6 +172,12 @@ impl Metrics {
         let label = [partition.to_string()];
         self.lag.with_label_values(&label).set(lag);
         self.position.with_label_values(&label).set(arrived_secs.unwrap_or_default());
+    }
+
+    /// How fast ingest reads, and how long it has to go.
+    pub fn progress(&self, rate: f64, catch_up_secs: f64) {
+        self.rate.set(rate);
+        self.catch_up.set(catch_up_secs);
     }
 
     /// A partition is somebody else's now.

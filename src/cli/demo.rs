@@ -107,6 +107,9 @@ fn play_and_run(
         commit: COMMIT,
         clock: &SystemClock,
         health: &console.shown.health,
+        last_words: &|error| {
+            Failure::new(error.kind(), anyhow::Error::msg(error.to_string())).end()
+        },
         observers: Observers {
             metrics: &console.shown.metrics,
             status: &console.shown.status,

@@ -29,11 +29,21 @@ impl Failure {
     /// Says what is wrong, once.
     pub(super) fn report(&self) -> ExitCode {
         eprintln!("tapveil: {:#}", self.error);
-        ExitCode::from(match self.kind {
+        ExitCode::from(self.code())
+    }
+
+    /// Says what is wrong and ends the process, whatever its other threads wait for.
+    pub(super) fn end(&self) -> ! {
+        eprintln!("tapveil: {:#}", self.error);
+        std::process::exit(self.code().into())
+    }
+
+    fn code(&self) -> u8 {
+        match self.kind {
             ErrorKind::Input | ErrorKind::Broken => 1,
             ErrorKind::Config => 2,
             ErrorKind::External => 3,
-        })
+        }
     }
 }
 

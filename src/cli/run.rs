@@ -66,6 +66,9 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         commit: COMMIT,
         clock: &SystemClock,
         health: &console.shown.health,
+        last_words: &|error| {
+            Failure::new(error.kind(), anyhow::Error::msg(error.to_string())).end()
+        },
         observers: Observers {
             metrics: &console.shown.metrics,
             status: &console.shown.status,
@@ -103,24 +106,34 @@ impl Console {
             releases: role.releases(),
             is_draining: Arc::new(move || draining.is_set()),
             opened: Opened::default(),
+            stall_timeout: settings
+                .kafka
+                .as_ref()
+                .map_or(std::time::Duration::from_secs(300), |kafka| kafka.stall_timeout),
         });
         let serving = Serving::start(settings.http.listen, shown.clone())?;
         Ok(Self { shown, serving })
     }
 }
 
-/// The first signal drains, the second ends the process at once.
+/// The first signal drains, the second ends the process at once. USR1 asks what every worker is doing.
 pub(super) async fn stop_on_signals(stop: Stop) {
     use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut interrupt), Ok(mut terminate)) =
-        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
+    let (Ok(mut interrupt), Ok(mut terminate), Ok(mut question)) = (
+        signal(SignalKind::interrupt()),
+        signal(SignalKind::terminate()),
+        signal(SignalKind::user_defined1()),
+    ) else {
         return;
     };
     loop {
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
+            _ = question.recv() => {
+                stop.ask_what_is_done();
+                continue;
+            }
         }
         if stop.is_asked() {
             std::process::exit(130);

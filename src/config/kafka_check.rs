@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use super::file::File;
-use super::keys::{FREE, KafkaKeys, TopicKeys};
+use super::keys::{FREE, KafkaKeys, Positions, TopicKeys};
 use super::leaf::KafkaName;
 use crate::kafka::{Property, Settings, Topics};
 
@@ -27,6 +27,8 @@ pub(super) fn kafka(file: &mut File<'_>, base: &Path) -> Option<Option<Settings>
         topics,
         connect_timeout: keys.connect_timeout.0.unsigned_abs(),
         flush: keys.flush.0.unsigned_abs(),
+        stall_timeout: keys.stall_timeout.0.unsigned_abs(),
+        accepts_unsigned: keys.positions == Positions::AcceptUnsigned,
         properties,
         is_in_process: false,
     }))

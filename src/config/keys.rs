@@ -13,6 +13,16 @@ const DAY: i64 = 86_400;
 const MONTH: i64 = 31 * DAY;
 
 crate::words! {
+    /// Whether committed positions must be signed.
+    pub(super) enum Positions {
+        /// Those of this feed are.
+        Signed = "signed",
+        /// Those that an earlier version left unsigned are believed.
+        AcceptUnsigned = "accept-unsigned",
+    }
+}
+
+crate::words! {
     /// How windows close.
     pub(super) enum Close {
         /// Each tap judged alone.
@@ -206,6 +216,11 @@ crate::keys! {
         connect_timeout: Seconds<1, DAY> = default("60s");
         /// how often ingest commits: a restart reads so much again
         flush: Seconds<1, DAY> = default("1m");
+        /// a worker without progress for so long, although there is work, ends the process with exit 3: let a
+        /// supervisor start it again
+        stall_timeout: Seconds<1, DAY> = default("5m");
+        /// signed | accept-unsigned: the latter once, after an upgrade from a version that signed no positions
+        positions: Positions = default("signed");
     }
 }
 

@@ -22,8 +22,7 @@ pub(super) fn windows(shown: &Shown) -> Json<Value> {
 }
 
 /// Every release of the directory.
-pub(super) fn releases(shown: &Shown) -> Json<Value> {
-    let found = shown.facts.release_dir.as_deref().map(catalog::list).unwrap_or_default();
+pub(super) fn releases(found: &[catalog::ReleaseSummary]) -> Json<Value> {
     let line = |one: &catalog::ReleaseSummary| {
         json!({
             "id": one.id, "name": one.name, "engine": one.engine,

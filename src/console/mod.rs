@@ -8,6 +8,7 @@
 
 mod access;
 mod api;
+mod connections;
 mod pages;
 mod release_page;
 mod windows;
@@ -31,7 +32,7 @@ use jiff::SignedDuration;
 use crate::clock::Clock;
 use crate::metrics::{Board, Health, Metrics, Status};
 use crate::model::{Calendar, MicroEpsilon, WindowId};
-use crate::publish::catalog;
+use crate::publish::catalog::{self, Followed};
 
 /// Pages of releases that are kept ready.
 const PAGES_KEPT: usize = 32;
@@ -56,6 +57,8 @@ pub struct Shown {
     pub is_draining: Arc<dyn Fn() -> bool + Send + Sync>,
     /// Releases that were opened before.
     pub opened: Opened,
+    /// A worker that is at one thing for so long is not alive.
+    pub stall_timeout: Duration,
 }
 
 /// What does not change while the service runs; all of it from the configuration.
@@ -119,18 +122,21 @@ type Fingerprint = Vec<(u64, SystemTime)>;
 
 /// Releases that were opened before, by name. One that was touched since is opened again, and so checked again.
 #[derive(Default)]
-pub struct Opened(Mutex<BTreeMap<String, (Fingerprint, Arc<catalog::Opened>)>>);
+pub struct Opened {
+    followed: Followed,
+    pages: Mutex<BTreeMap<String, (Fingerprint, Arc<catalog::Opened>)>>,
+}
 
 impl Opened {
     fn open(&self, dir: &std::path::Path, name: &str) -> Option<Arc<catalog::Opened>> {
-        let print = catalog::fingerprint(dir, name)?;
-        let kept = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let print = self.followed.fingerprint(dir, name)?;
+        let kept = || self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((before, opened)) = kept().get(name)
             && *before == print
         {
             return Some(opened.clone());
         }
-        let opened = Arc::new(catalog::open(dir, name)?);
+        let opened = Arc::new(self.followed.open(dir, name)?);
         let mut kept = kept();
         while kept.len() >= PAGES_KEPT {
             kept.pop_first();
@@ -151,7 +157,8 @@ pub async fn serve(
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let router =
         router(shown).layer(middleware::from_fn_with_state(is_loopback, access::known_host));
-    axum::serve(listener, router).with_graceful_shutdown(ended).await
+    connections::serve(listener, router, connections::Limits::USUAL, ended).await;
+    Ok(())
 }
 
 fn router(shown: Arc<Shown>) -> Router {
@@ -161,16 +168,22 @@ fn router(shown: Arc<Shown>) -> Router {
         .route("/api/v1/windows", get(async |State(shown): Shared| api::windows(&shown)))
         .layer(middleware::from_fn_with_state(shown.clone(), access::operators_only));
     let public = Router::new()
-        .route("/livez", get(async || "alive\n"))
+        .route("/livez", get(async |State(shown): Shared| liveness(&shown)))
         .route("/readyz", get(async |State(shown): Shared| readiness(&shown)))
         .route("/", get(overview))
         .route("/style.css", get(style))
         .route("/budget", get(async |State(shown): Shared| pages::budget(&shown)))
         .route("/statement", get(async |State(shown): Shared| pages::statement(&shown)))
-        .route("/releases", get(async |State(shown): Shared| pages::releases(&shown)))
+        .route(
+            "/releases",
+            get(async |State(shown): Shared| pages::releases(&shown, &listed(shown.clone()).await)),
+        )
         .route("/releases/{name}", get(release))
         .route("/releases/{name}/{file}", get(file))
-        .route("/api/v1/releases", get(async |State(shown): Shared| api::releases(&shown)))
+        .route(
+            "/api/v1/releases",
+            get(async |State(shown): Shared| api::releases(&listed(shown).await)),
+        )
         .route("/api/v1/releases/{name}", get(release_as_json))
         .route("/api/v1/budget", get(async |State(shown): Shared| api::budget(&shown)))
         .fallback(async |State(shown): Shared| (StatusCode::NOT_FOUND, pages::not_found(&shown)));
@@ -183,6 +196,14 @@ fn router(shown: Arc<Shown>) -> Router {
 
 type Shared = State<Arc<Shown>>;
 
+/// Answered from memory: no disk, no broker, no lock that anybody holds for long.
+fn liveness(shown: &Shown) -> impl IntoResponse + use<> {
+    match shown.health.is_alive(shown.stall_timeout) {
+        true => (StatusCode::OK, "alive\n"),
+        false => (StatusCode::SERVICE_UNAVAILABLE, "a worker has failed or makes no progress\n"),
+    }
+}
+
 fn readiness(shown: &Shown) -> impl IntoResponse + use<> {
     let is_ready = shown.health.is_ready(shown.ingests, shown.releases);
     match (is_ready, (shown.is_draining)()) {
@@ -194,7 +215,17 @@ fn readiness(shown: &Shown) -> impl IntoResponse + use<> {
 
 /// Operators see more of it.
 async fn overview(State(shown): Shared, headers: HeaderMap) -> impl IntoResponse {
-    pages::overview(&shown, access::is_operator(&shown, &headers))
+    let found = listed(shown.clone()).await;
+    pages::overview(&shown, &found, access::is_operator(&shown, &headers))
+}
+
+/// The releases of the directory; looked at away from the thread that answers.
+async fn listed(shown: Arc<Shown>) -> Vec<catalog::ReleaseSummary> {
+    let look = move || {
+        let dir = shown.facts.release_dir.as_deref()?;
+        Some(shown.opened.followed.list(dir))
+    };
+    tokio::task::spawn_blocking(look).await.ok().flatten().unwrap_or_default()
 }
 
 async fn metrics(State(shown): Shared) -> impl IntoResponse {
@@ -243,7 +274,7 @@ async fn file(State(shown): Shared, Path((name, file)): Path<(String, String)>) 
     let reader = shown.clone();
     let wanted = file.clone();
     let bytes = tokio::task::spawn_blocking(move || {
-        catalog::file(reader.facts.release_dir.as_deref()?, &name, &wanted)
+        reader.opened.followed.file(reader.facts.release_dir.as_deref()?, &name, &wanted)
     });
     let Ok(Some(bytes)) = bytes.await else { return not_found() };
     let kind = match file.rsplit('.').next() {

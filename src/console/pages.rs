@@ -51,7 +51,11 @@ pub(super) fn not_found(shown: &Shown) -> Markup {
 }
 
 /// Health, budget at a glance, the latest releases.
-pub(super) fn overview(shown: &Shown, is_operator: bool) -> Markup {
+pub(super) fn overview(
+    shown: &Shown,
+    found: &[catalog::ReleaseSummary],
+    is_operator: bool,
+) -> Markup {
     let facts = &shown.facts;
     let is_ready = shown.health.is_ready(shown.ingests, shown.releases);
     let health = match ((shown.is_draining)(), is_ready) {
@@ -60,13 +64,12 @@ pub(super) fn overview(shown: &Shown, is_operator: bool) -> Markup {
         (false, true) => "ready",
     };
     let known = shown.status.snapshot();
-    let found = facts.release_dir.as_deref().map(catalog::list).unwrap_or_default();
     framed(
         facts,
         &facts.title,
         &html! {
             @if let Some(note) = facts.note { p.operator { (note) } }
-            @if is_operator { (unusable(&known)) }
+            @if is_operator { (unusable(&known)) (progress(&known)) }
         p { "The service is " span.state { (health) } "." }
             p { "Engine " (facts.engine.0) ". " (spent_sentence(facts, &known)) }
             h2 { "Latest releases" }
@@ -74,6 +77,18 @@ pub(super) fn overview(shown: &Shown, is_operator: bool) -> Markup {
             @if found.len() > LATEST { p { a href="/releases" { "All " (found.len()) " releases" } } }
         },
     )
+}
+
+/// How far ingest is from the end of the log: for the operator only.
+fn progress(known: &Snapshot) -> Markup {
+    let Some((lag, rate)) = known.progress else { return html! {} };
+    html! {
+        p.operator {
+            "Operators only: " (lag) " records to the end of the log, " (format!("{rate:.0}")) " read a second"
+            @if rate >= 1.0 { ", about " (format!("{:.0}", lag as f64 / rate / 60.0)) " min to go" }
+            "."
+        }
+    }
 }
 
 /// How the raw feed is: for the operator only.
@@ -137,9 +152,8 @@ fn window_row(line: &Line) -> Markup {
     }
 }
 
-pub(super) fn releases(shown: &Shown) -> Markup {
-    let found = shown.facts.release_dir.as_deref().map(catalog::list).unwrap_or_default();
-    framed(&shown.facts, "Releases", &release_table(&shown.facts, &found))
+pub(super) fn releases(shown: &Shown, found: &[catalog::ReleaseSummary]) -> Markup {
+    framed(&shown.facts, "Releases", &release_table(&shown.facts, found))
 }
 
 fn release_table(facts: &Facts, found: &[catalog::ReleaseSummary]) -> Markup {

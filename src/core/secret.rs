@@ -139,6 +139,11 @@ impl Secret {
         LedgerKey { bytes: self.lasting().ledger, feed: self.feed_key() }
     }
 
+    /// The key under which committed positions are signed. It stays when noise keys rotate: positions go on.
+    pub fn position_key(&self) -> PositionKey {
+        PositionKey(blake3::derive_key("tapveil 2026 committed positions", &self.lasting().ledger))
+    }
+
     /// What names this feed among all others. Public: it tells nothing about the secret.
     pub fn feed_key(&self) -> FeedKey {
         FeedKey(hex::encode(self.lasting().feed))
@@ -313,6 +318,25 @@ impl Write for MacWriter {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+/// Signs what a commit remembers: whoever may commit for a group, only the feed decides what was done.
+#[derive(Clone)]
+pub struct PositionKey([u8; 32]);
+
+impl PositionKey {
+    /// A MAC over a partition's position in a role's group, and what is remembered with it.
+    pub fn mac(&self, role: &str, partition: i32, offset: i64, remembered: &str) -> Mac {
+        let mut hasher = blake3::Hasher::new_keyed(&self.0);
+        hasher.update(format!("{role} {partition} {offset} {remembered}").as_bytes());
+        Mac::from_bytes(*hasher.finalize().as_bytes())
+    }
+}
+
+impl fmt::Debug for PositionKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PositionKey")
     }
 }
 

@@ -8,6 +8,9 @@ use rdkafka::consumer::{BaseConsumer, Consumer};
 
 use super::{Error, Protocol, Settings, Watcher, explain};
 
+/// What brokers allow a transaction before they end it.
+pub(super) const TRANSACTION_TIMEOUT: Duration = Duration::from_secs(15);
+
 /// One question to the brokers may take so long.
 const ANSWER: Duration = Duration::from_secs(1);
 /// The pauses between questions grow to this.
@@ -91,9 +94,10 @@ impl Settings {
 
     /// A producer whose records appear with its positions, or not at all.
     pub fn transactional_producer(&self, transactional_id: &str, load: Load) -> ClientConfig {
+        let timeout = TRANSACTION_TIMEOUT.as_millis().to_string();
         let usual = [
             // A dead worker's open transaction holds readers up for so long.
-            ("transaction.timeout.ms", "15000"),
+            ("transaction.timeout.ms", timeout.as_str()),
             ("compression.type", load.compression()),
             ("linger.ms", "5"),
         ];

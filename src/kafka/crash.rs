@@ -2,7 +2,8 @@
 //! power cut would, or stops it, as a machine that sleeps would.
 //!
 //! `TAPVEIL_CRASH_AT=name` or `name:3` (the third time) ends it; `TAPVEIL_STOP_AT` sends it SIGSTOP instead, so that
-//! somebody can wake it when another worker has taken over. A shipped build holds neither the names nor the variables.
+//! somebody can wake it when another worker has taken over; `TAPVEIL_PANIC_AT` panics, as a broken invariant would; and
+//! `TAPVEIL_HANG_AT` never comes back, as a call to a broker might. A shipped build holds neither the names nor the variables.
 
 #[cfg(feature = "crash-points")]
 mod wanted {
@@ -32,6 +33,8 @@ mod wanted {
 
     static CRASH: OnceLock<Option<Wanted>> = OnceLock::new();
     static STOP: OnceLock<Option<Wanted>> = OnceLock::new();
+    static PANIC: OnceLock<Option<Wanted>> = OnceLock::new();
+    static HANG: OnceLock<Option<Wanted>> = OnceLock::new();
 
     pub(super) fn pass(name: &str) {
         let crash = CRASH.get_or_init(|| Wanted::from_env("TAPVEIL_CRASH_AT"));
@@ -42,6 +45,12 @@ mod wanted {
         if stop.as_ref().is_some_and(|wanted| wanted.is_here(name)) {
             // The signal stops every thread before the command has ended.
             Command::new("kill").args(["-STOP", &id().to_string()]).status().ok();
+        }
+        let panics = PANIC.get_or_init(|| Wanted::from_env("TAPVEIL_PANIC_AT"));
+        assert!(!panics.as_ref().is_some_and(|wanted| wanted.is_here(name)), "a test wanted it");
+        let hangs = HANG.get_or_init(|| Wanted::from_env("TAPVEIL_HANG_AT"));
+        while hangs.as_ref().is_some_and(|wanted| wanted.is_here(name)) {
+            std::thread::sleep(std::time::Duration::from_secs(3_600));
         }
     }
 }

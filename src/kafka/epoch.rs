@@ -20,6 +20,8 @@ const ONE_TRY: Duration = Duration::from_secs(2);
 pub(super) enum Stopped {
     /// It is not ours any more.
     Lost,
+    /// It takes longer than it may.
+    TooLong,
     /// librdkafka failed; the error itself says what that means.
     Kafka(KafkaError),
 }
@@ -94,6 +96,7 @@ impl Epoch {
                 Err(error) => error,
             },
             Err(Stopped::Lost) => return Ok(self.abort().unwrap_or(Ended::Lost)),
+            Err(Stopped::TooLong) => return Ok(self.abort().unwrap_or(Ended::TooLong)),
             Err(Stopped::Kafka(error)) => error,
         };
         if let Some(fenced) = self.fenced(&error) {

@@ -61,6 +61,10 @@ pub struct Settings {
     pub connect_timeout: Duration,
     /// How often ingest commits.
     pub flush: Duration,
+    /// A worker that makes no progress for so long, although there is work, ends the process.
+    pub stall_timeout: Duration,
+    /// Whether positions that an earlier version left unsigned are believed.
+    pub accepts_unsigned: bool,
     /// Passed through to librdkafka.
     pub properties: Vec<Property>,
     /// Whether the cluster is [`InProcess`](super::InProcess): its topics can be neither asked about nor changed.

@@ -19,6 +19,8 @@ pub(super) fn settings(properties: Vec<Property>) -> Settings {
         connect_timeout: Duration::from_millis(600),
         flush: Duration::from_secs(60),
         properties,
+        stall_timeout: Duration::from_secs(300),
+        accepts_unsigned: false,
         is_in_process: false,
     }
 }

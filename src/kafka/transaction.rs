@@ -48,6 +48,8 @@ pub struct Transactions {
     /// Its name in crash points.
     role: &'static str,
     next: Mutex<Next>,
+    /// How long a transaction may take before it is given up for a smaller one.
+    most: Option<Duration>,
     /// False once nobody wants a new epoch any more: one that came later would fence the successor.
     is_wanted: Arc<AtomicBool>,
     failing_since: Mutex<Option<Instant>>,
@@ -74,10 +76,19 @@ impl Transactions {
             id: id.to_owned(),
             load,
             role,
+            most: None,
             next: Mutex::new(Next::Ready(first)),
             is_wanted: Arc::new(AtomicBool::new(true)),
             failing_since: Mutex::new(None),
         })
+    }
+
+    /// The same, for a role that can make its transactions smaller: none lasts longer than half of what the brokers
+    /// allow, so that none is ended by them.
+    #[must_use]
+    pub fn below_half_the_timeout(mut self) -> Self {
+        self.most = Some(super::client::TRANSACTION_TIMEOUT / 2);
+        self
     }
 
     /// Executes a transaction. `ledger_length` tells how many committed records the ledger has now.
@@ -100,7 +111,7 @@ impl Transactions {
         let ended = epoch.spend(&mut |producer| surroundings.make_calls(after, producer));
         // Only an end that shows that the name is still ours is followed by a new epoch at once: whoever was replaced
         // would fence the successor.
-        if matches!(ended, Ok(Ended::Committed) | Err(_)) {
+        if matches!(ended, Ok(Ended::Committed | Ended::TooLong) | Err(_)) {
             self.prepare(epoch);
         }
         self.is_patient(ended)
@@ -200,6 +211,8 @@ impl Surroundings<'_> {
         producer: &BaseProducer<Watcher>,
     ) -> Result<(), Stopped> {
         let role = self.transactions.role;
+        let began = Instant::now();
+        let is_too_long = || self.transactions.most.is_some_and(|most| began.elapsed() > most);
         let mut membership = None;
         for call in calls {
             match *call {
@@ -212,12 +225,17 @@ impl Surroundings<'_> {
                     }
                 }
                 Call::Send(record) => {
-                    send(producer, self.transactions.topic(record.topic), record)?;
+                    send(producer, self.transactions.topic(record.topic), record, &is_too_long)?;
                     crash_point(role, name_of(record.topic));
                 }
                 Call::FreshMembership => {
                     // What cannot be written is known before the positions are sent.
-                    producer.flush(ANSWER)?;
+                    let answer = self.transactions.most.unwrap_or(ANSWER);
+                    let flushed = producer.flush(answer);
+                    if is_too_long() {
+                        return Err(Stopped::TooLong);
+                    }
+                    flushed?;
                     membership = Some(self.group.metadata().ok_or(Stopped::Lost)?);
                 }
                 Call::CheckOwnership(positions) => {
@@ -260,7 +278,12 @@ fn name_of(topic: Topic) -> &'static str {
 }
 
 /// Sends a record inside a transaction, waiting while the queue is full.
-fn send(producer: &BaseProducer<Watcher>, topic: &str, out: &OutRecord) -> Result<(), KafkaError> {
+fn send(
+    producer: &BaseProducer<Watcher>,
+    topic: &str,
+    out: &OutRecord,
+    is_too_long: &dyn Fn() -> bool,
+) -> Result<(), Stopped> {
     let mut record: BaseRecord<'_, [u8], [u8], ()> = BaseRecord::to(topic).payload(&out.payload);
     if let Some(key) = &out.key {
         record = record.key(key);
@@ -272,11 +295,16 @@ fn send(producer: &BaseProducer<Watcher>, topic: &str, out: &OutRecord) -> Resul
     loop {
         match producer.send(record) {
             Ok(()) => return Ok(()),
+            Err((KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull), _))
+                if is_too_long() =>
+            {
+                return Err(Stopped::TooLong);
+            }
             Err((KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull), back)) => {
                 record = back;
                 std::thread::sleep(Duration::from_millis(5));
             }
-            Err((error, _)) => return Err(error),
+            Err((error, _)) => return Err(error.into()),
         }
     }
 }

@@ -2,33 +2,95 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use dashmap::DashMap;
 
 use crate::model::WindowId;
 
-/// Whether a service is ready, written by its workers and read by whoever asks.
+/// A worker's part in a service.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    Ingest,
+    Release,
+}
+
+impl Part {
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::Ingest => "ingest",
+            Self::Release => "release",
+        }
+    }
+}
+
+/// What a worker does, and since when.
+#[derive(Clone, Copy, Debug)]
+pub struct Doing {
+    pub what: &'static str,
+    pub since: Instant,
+}
+
+/// One worker, as it says of itself.
+#[derive(Debug, Default)]
+struct Pulse {
+    is_ready: AtomicBool,
+    /// `None`: it has not begun, or has ended.
+    doing: Mutex<Option<Doing>>,
+}
+
+/// Whether a service is alive and ready, written by its workers and read by whoever asks.
 #[derive(Debug, Default)]
 pub struct Health {
-    ingest: AtomicBool,
-    release: AtomicBool,
+    ingest: Pulse,
+    release: Pulse,
+    has_failed: AtomicBool,
 }
 
 impl Health {
-    /// The ingest worker has partitions.
-    pub fn ingest_ready(&self, ready: bool) {
-        self.ingest.store(ready, Ordering::Relaxed);
+    fn pulse(&self, part: Part) -> &Pulse {
+        match part {
+            Part::Ingest => &self.ingest,
+            Part::Release => &self.release,
+        }
     }
 
-    /// The release worker is in its group, active or standing by.
-    pub fn release_ready(&self, ready: bool) {
-        self.release.store(ready, Ordering::Relaxed);
+    /// The ingest worker has partitions; the release worker is in its group, active or standing by.
+    pub fn ready(&self, part: Part, ready: bool) {
+        self.pulse(part).is_ready.store(ready, Ordering::Relaxed);
+    }
+
+    /// A worker begins something: whatever it did before has ended.
+    pub fn doing(&self, part: Part, what: &'static str) {
+        let doing = Some(Doing { what, since: Instant::now() });
+        *self.pulse(part).doing.lock().unwrap_or_else(PoisonError::into_inner) = doing;
+    }
+
+    /// A worker has ended, well or not.
+    pub fn ended(&self, part: Part, is_failure: bool) {
+        self.has_failed.fetch_or(is_failure, Ordering::Relaxed);
+        self.ready(part, false);
+        *self.pulse(part).doing.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// What a worker does now; `None`: it has not begun, or has ended.
+    pub fn now(&self, part: Part) -> Option<Doing> {
+        *self.pulse(part).doing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether no worker has failed, and none has been at one thing for longer than this.
+    pub fn is_alive(&self, limit: Duration) -> bool {
+        let is_stuck = |part| self.now(part).is_some_and(|doing| doing.since.elapsed() > limit);
+        !self.has_failed.load(Ordering::Relaxed)
+            && !is_stuck(Part::Ingest)
+            && !is_stuck(Part::Release)
     }
 
     /// Whether every wanted worker does its work.
     pub fn is_ready(&self, ingests: bool, releases: bool) -> bool {
-        (!ingests || self.ingest.load(Ordering::Relaxed))
-            && (!releases || self.release.load(Ordering::Relaxed))
+        (!ingests || self.ingest.is_ready.load(Ordering::Relaxed))
+            && (!releases || self.release.is_ready.load(Ordering::Relaxed))
     }
 }
 

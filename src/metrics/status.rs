@@ -33,7 +33,7 @@ pub struct Booked {
 }
 
 /// Everything at one moment.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Default, PartialEq, Debug)]
 pub struct Snapshot {
     /// The first window that exists, once the ledger is open.
     pub first: Option<WindowId>,
@@ -45,6 +45,8 @@ pub struct Snapshot {
     pub withheld: BTreeMap<WindowId, String>,
     /// The greatest time of a tap that was read. For the operator only.
     pub watermark: Option<Timestamp>,
+    /// Records to the end of the log, and records a second. For the operator only.
+    pub progress: Option<(i64, f64)>,
     /// The warning that too many records cannot be used. For the operator only.
     pub unusable: Option<String>,
 }
@@ -71,6 +73,11 @@ pub struct Status(Mutex<Snapshot>);
 impl Status {
     fn lock(&self) -> MutexGuard<'_, Snapshot> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How far ingest is from the end of the log, and how fast it reads.
+    pub fn progress(&self, progress: Option<(i64, f64)>) {
+        self.lock().progress = progress;
     }
 
     /// As it is now.

@@ -66,6 +66,19 @@ pub enum Event {
         /// When the last record that was read had arrived.
         arrived_secs: Option<i64>,
     },
+    /// How ingest comes along.
+    Progress {
+        /// Records to the end of all its partitions. For the operator only.
+        lag: i64,
+        /// Records a second, of late.
+        rate: f64,
+        /// Whether it is far behind, and somebody may wonder.
+        is_behind: bool,
+    },
+    /// A transaction took too long; smaller ones follow.
+    Slower(usize),
+    /// What a worker has been doing, and for how long: somebody asked, or it is too long.
+    Doing(String),
     /// What a Kafka client says of itself.
     Client(&'static str, KafkaNumbers),
     /// The greatest time of a tap that was read.
@@ -156,6 +169,9 @@ impl Event {
             Self::Flushed(_) => "flushed",
             Self::PartitionGone { .. } => "partition_gone",
             Self::PartitionAt { .. } => "partition_at",
+            Self::Progress { .. } => "progress",
+            Self::Slower(_) => "slower",
+            Self::Doing(_) => "doing",
             Self::Client(..) => "client",
             Self::Watermark(_) => "watermark",
             Self::Active => "active",
@@ -182,6 +198,7 @@ impl Event {
             | Self::Flushed(_)
             | Self::PartitionGone { .. }
             | Self::PartitionAt { .. }
+            | Self::Progress { is_behind: false, .. }
             | Self::Client(..)
             | Self::Watermark(_)
             | Self::Holding { .. }
@@ -189,6 +206,8 @@ impl Event {
             | Self::Sealed(_)
             | Self::EngineRan { .. } => Weight::Silent,
             Self::WaitingForLedger
+            | Self::Progress { is_behind: true, .. }
+            | Self::Doing(_)
             | Self::Active
             | Self::StandingBy
             | Self::UsableAgain
@@ -197,6 +216,7 @@ impl Event {
             Self::WaitingForBroker(_)
             | Self::Topic(_)
             | Self::MostTapsLate
+            | Self::Slower(_)
             | Self::Unusable { .. }
             | Self::LedgerUnread(_)
             | Self::JoiningAgain(_)
@@ -228,6 +248,21 @@ impl fmt::Display for Event {
                 "warning: most taps are late or lie before the first window. For old taps set window.close = \
                  'watermark' with window.from and window.to; for a slow feed raise window.grace",
             ),
+            Self::Progress { lag, rate, .. } => {
+                let rounded = |n: f64| n.max(0.0).round();
+                let (rate, left) = (rounded(*rate), *lag as f64);
+                let minutes = if rate > 0.0 { rounded(left / rate / 60.0) } else { f64::INFINITY };
+                write!(f, "catching up: about {:.1} million records to go, {rate} a second, ", left / 1e6)?;
+                match minutes.is_finite() {
+                    true => write!(f, "about {minutes} min to the end"),
+                    false => f.write_str("at rest"),
+                }
+            }
+            Self::Slower(n) => write!(
+                f,
+                "warning: a transaction took more than half of what the brokers allow; from now on {n} records at a time"
+            ),
+            Self::Doing(text) => f.write_str(text),
             Self::Unusable { limit, mostly } => write!(
                 f,
                 "warning: more than {limit} of the records (feed.max_rejects) cannot be used, most of them because {}. \
@@ -291,6 +326,11 @@ impl Observers<'_> {
             Event::PartitionAt { partition, lag, arrived_secs } => {
                 metrics.partition(*partition, *lag, *arrived_secs);
             }
+            Event::Progress { lag, rate, .. } => {
+                let left = *lag as f64;
+                metrics.progress(*rate, if *rate > 0.0 { left / rate } else { 0.0 });
+                status.progress((*lag > 0).then_some((*lag, *rate)));
+            }
             Event::Client(name, numbers) => metrics.kafka(name, numbers),
             Event::Watermark(greatest) => status.watermark(*greatest),
             Event::Holding { windows, n_taps, n_bytes } => {
@@ -319,6 +359,8 @@ impl Observers<'_> {
             | Event::WaitingForLedger
             | Event::Topic(_)
             | Event::MostTapsLate
+            | Event::Slower(_)
+            | Event::Doing(_)
             | Event::LedgerUnread(_)
             | Event::Active
             | Event::StandingBy

@@ -45,6 +45,7 @@ fn release_plan(
         budget: settings.budget(),
         n_stations: settings.stations.len(),
         codec: codec(settings),
+        signer: signer(settings),
         last: span.as_ref().and_then(|windows| windows.last()).map(Window::id),
         first: match &span {
             Some(windows) => windows.first().map(Window::id),
@@ -53,6 +54,12 @@ fn release_plan(
         not_before_secs: settings.release.not_before_secs,
         render: publish::Renderer(publish),
     }
+}
+
+/// Signs the positions of a feed.
+fn signer(settings: &Settings) -> protocol::Signer {
+    let accepts_unsigned = settings.kafka.as_ref().is_some_and(|kafka| kafka.accepts_unsigned);
+    protocol::Signer::new(&settings.secret, accepts_unsigned)
 }
 
 /// Makes and opens the segments of a feed.
@@ -156,6 +163,29 @@ pub enum Error {
         /// The limit.
         limit: String,
     },
+    /// A worker panicked: an invariant fell.
+    #[error(
+        "the {} worker stopped on a broken invariant: {what}. Nothing more is read or released; report this",
+        part.in_words()
+    )]
+    Panicked { part: crate::metrics::Part, what: String },
+    /// A worker hangs.
+    #[error(
+        "no progress for {limit_secs} s (kafka.stall_timeout): {doing}. Nothing is lost or doubled; start again, or let a \
+         supervisor do it"
+    )]
+    Stuck { doing: String, limit_secs: u64 },
+    /// A client reads nothing although there is something.
+    #[error(
+        "nothing was read from {topic} for {seconds} s although its log goes on (kafka.stall_timeout). Nothing is lost or \
+         doubled; start again, or let a supervisor do it"
+    )]
+    Standstill { topic: String, seconds: u64 },
+    /// It was asked to stop, and does not come to an end.
+    #[error(
+        "stopped without draining: {doing}. What was read and not committed is read again after the next start"
+    )]
+    NotDrained { doing: String },
     /// Two ledgers.
     #[error(
         "this feed would have two ledgers: with [kafka] it is the topic {topic}, but {file} holds {n_releases} releases \
@@ -244,10 +274,15 @@ impl Error {
             | Self::NoLedgerYet { .. }
             | Self::NoSuchWindow { .. } => ErrorKind::Config,
             Self::TooManyRejects { .. } => ErrorKind::Input,
-            Self::LedgerContended { .. } | Self::Head { .. } => ErrorKind::External,
-            Self::LedgerOlder { .. } | Self::Unbooked { .. } | Self::HeadGarbled { .. } => {
-                ErrorKind::Broken
-            }
+            Self::LedgerContended { .. }
+            | Self::Head { .. }
+            | Self::Stuck { .. }
+            | Self::Standstill { .. }
+            | Self::NotDrained { .. } => ErrorKind::External,
+            Self::LedgerOlder { .. }
+            | Self::Unbooked { .. }
+            | Self::HeadGarbled { .. }
+            | Self::Panicked { .. } => ErrorKind::Broken,
             Self::Protocol { error, .. } => error.kind(),
             Self::Kafka(error) => error.kind(),
         }

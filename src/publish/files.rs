@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::engine::ReleaseId;
 use crate::protocol::OutRecord;
 
-use super::catalog::{CATALOG, CATALOG_MOST_BYTES, Catalog};
+use super::catalog::{CATALOG, CATALOG_MOST_BYTES, Followed};
 use super::contents::NAMES;
 use super::disk::{self, Open, Written};
 use super::manifest::{MANIFEST, MANIFEST_MOST_BYTES, Manifest};
@@ -19,6 +19,7 @@ use super::{Error, Sink, Standing, catalog};
 pub struct Files {
     out: PathBuf,
     open: Open,
+    followed: Followed,
 }
 
 impl Files {
@@ -29,7 +30,7 @@ impl Files {
 
     /// Writes every file through `open`.
     pub(super) fn through(open: Open, out: &Path) -> Self {
-        Self { out: out.to_owned(), open }
+        Self { out: out.to_owned(), open, followed: Followed::default() }
     }
 
     /// Whether the same release stands there already. Anything else there is an error.
@@ -92,18 +93,25 @@ impl Files {
         disk::sync_dir(&self.out).map_err(Error::io("write", &self.out))
     }
 
+    /// Several feeds may write into one directory at the same time: each writes aside under a name of its own, and looks
+    /// again until the catalog says what the directories say.
     pub(super) fn write_catalog(&self) -> Result<(), Error> {
-        let (target, partial) = (self.out.join(CATALOG), self.out.join(".catalog.json.partial"));
-        let text = Catalog::scan(&self.out).map_err(Error::io("list", &self.out))?.text();
-        if disk::read(&target, CATALOG_MOST_BYTES).is_ok_and(|there| there == text) {
-            return Ok(());
+        const LOOKS: usize = 5;
+        let target = self.out.join(CATALOG);
+        let partial = self.out.join(format!(".catalog.json.{}.partial", std::process::id()));
+        for _ in 0..LOOKS {
+            let text = self.followed.scan(&self.out).map_err(Error::io("list", &self.out))?.text();
+            if disk::read(&target, CATALOG_MOST_BYTES).is_ok_and(|there| there == text) {
+                return Ok(());
+            }
+            let _gone = RemovedAtEnd(&partial);
+            remove_file_if_there(&partial).map_err(Error::io("write", &partial))?;
+            disk::write(&self.open, &partial, |out| out.write_all(&text))
+                .and_then(|_| fs::rename(&partial, &target))
+                .and_then(|()| disk::sync_dir(&self.out))
+                .map_err(Error::io("write", &target))?;
         }
-        let _gone = RemovedAtEnd(&partial);
-        remove_file_if_there(&partial).map_err(Error::io("write", &partial))?;
-        disk::write(&self.open, &partial, |out| out.write_all(&text))
-            .and_then(|_| fs::rename(&partial, &target))
-            .and_then(|()| disk::sync_dir(&self.out))
-            .map_err(Error::io("write", &target))
+        Ok(())
     }
 }
 

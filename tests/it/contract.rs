@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tapveil::ledger::{Genesis, opening, read_book};
-use tapveil::model::{Digest, StationIx, TapKind, WindowId};
+use tapveil::model::{Digest, Mac, StationIx, TapKind, WindowId};
 use tapveil::passenger::{CardKey, Tap};
-use tapveil::protocol::ReleaseMetadata;
+use tapveil::protocol::{Committed, ReleaseMetadata, Signer};
 use tapveil::publish::catalog;
 use tapveil::publish::verify::verify;
 use tapveil::seal::{IngestMetadata, Segment, SegmentCodec};
@@ -68,9 +68,9 @@ fn releases_of_every_version_are_read_for_ever() {
             let number = version.trim_start_matches('v');
             fits(&format!("manifest-{number}.json"), &read(&manifest_of(&dir)));
             fits(&format!("catalog-{number}.json"), &read(&dir.join("catalog.json")));
-            let listed = catalog::list(&dir);
+            let listed = catalog::Followed::default().list(&dir);
             assert!(listed.len() == 1 && listed[0].unreadable.is_none(), "{listed:?}");
-            let opened = catalog::open(&dir, &listed[0].id).unwrap();
+            let opened = catalog::Followed::default().open(&dir, &listed[0].id).unwrap();
             assert!(opened.problems.is_empty() && opened.view.n_rows > 0, "{}", dir.display());
         }
     }
@@ -111,7 +111,7 @@ fn a_manifest_with_members_of_a_later_program_is_good() {
         });
         let report = verify(out.path()).unwrap();
         assert!(report.is_sound(), "{version}: {report:?}");
-        assert_eq!(catalog::list(out.path()).len(), 1);
+        assert_eq!(catalog::Followed::default().list(out.path()).len(), 1);
     }
 }
 
@@ -125,7 +125,7 @@ fn a_newer_manifest_is_refused_by_name_and_stays_in_the_catalog() {
         said.iter().any(|what| what.contains("format 3") && what.contains("1 to 2")),
         "{said:?}"
     );
-    let listed = catalog::list(out.path());
+    let listed = catalog::Followed::default().list(out.path());
     assert!(
         listed[0].unreadable.as_deref().is_some_and(|why| why.contains("format 3")),
         "{listed:?}"
@@ -233,6 +233,40 @@ fn shown(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+fn signer(accepts_unsigned: bool) -> Signer {
+    Signer::new(&Secret::from_bytes(&[7; 32]).unwrap(), accepts_unsigned)
+}
+
+fn commit(metadata: &str) -> Committed {
+    Committed { offset: 42, metadata: metadata.to_owned() }
+}
+
+/// Version 2 is signed: role, partition and position are in the MAC.
+#[test]
+fn offset_metadata_of_version_2_is_written_and_read() {
+    let text = fs::read_to_string(data("offset_metadata/v2.txt")).unwrap();
+    let ingest =
+        IngestMetadata { sealed_through: Some(WindowId::new(16_744)), greatest_event: None };
+    let head = Mac::from_bytes([3; 32]);
+    let done_through = Some(WindowId::new(16_744));
+    let release = ReleaseMetadata { n_records: 3, head, done_through };
+    let written = format!(
+        "ingest: {}\nrelease: {}\n",
+        signer(false).ingest(0, 42, ingest).metadata,
+        signer(false).release(0, 42, &release).metadata
+    );
+    assert_eq!(written, text);
+    let word = |group: &str| text.lines().find_map(|line| line.strip_prefix(group)).unwrap();
+    let read = signer(false).read_ingest(0, &commit(word("ingest: "))).unwrap();
+    assert_eq!(read, Some(ingest));
+    let read = signer(false).read_release(0, &commit(word("release: "))).unwrap();
+    assert_eq!(read, Some(release));
+    let newer = word("release: ").replace("tapveil2", "tapveil3");
+    let refused = signer(true).read_release(0, &commit(&newer)).unwrap_err().to_string();
+    assert!(refused.contains("tapveil2"), "{refused}");
+}
+
+/// Where the operator says so: an earlier version signed nothing.
 #[test]
 fn offset_metadata_of_version_1_is_read_for_ever() {
     let text = fs::read_to_string(data("offset_metadata/v1.txt")).unwrap();
@@ -241,16 +275,14 @@ fn offset_metadata_of_version_1_is_read_for_ever() {
         let (group, metadata) = line.split_once(": ").unwrap();
         match group {
             "release" => {
-                assert_eq!(ReleaseMetadata::from_text(metadata).unwrap().to_text(), metadata);
-                assert!(
-                    ReleaseMetadata::from_text(&metadata.replace("tapveil1", "tapveil2")).is_none()
-                );
+                let read = signer(true).read_release(0, &commit(metadata)).unwrap().unwrap();
+                assert_eq!(format!("tapveil1 {}", read.to_text()), metadata);
+                assert!(signer(false).read_release(0, &commit(metadata)).is_err(), "unsigned");
             }
             "ingest" => {
-                assert_eq!(IngestMetadata::from_text(metadata).unwrap().to_text(), metadata);
-                assert!(
-                    IngestMetadata::from_text(&metadata.replace("tapveil1", "tapveil2")).is_none()
-                );
+                let read = signer(true).read_ingest(0, &commit(metadata)).unwrap().unwrap();
+                assert_eq!(format!("tapveil1 {}", read.to_text()), metadata);
+                assert!(signer(false).read_ingest(0, &commit(metadata)).is_err(), "unsigned");
             }
             other => panic!("no group {other}"),
         }

@@ -364,7 +364,8 @@ fn a_twin_of_the_feed_is_compared_by_engine_key_and_window_length() {
     let n_days = days["windows"].as_u64().unwrap();
     assert!(n_days >= 7, "{days}");
     assert_eq!(days["spent_micro"], n_days * 1_000_000, "a week of days costs as many times");
-    assert!(days["figures"]["od.error"].is_number() && week["figures"]["od.error"].is_number());
+    let id = "stations_by_slot.error";
+    assert!(days["figures"][id].is_number() && week["figures"][id].is_number());
     assert_eq!(of("safepath:threshold=level-noise:height=2", "7d")["spent_micro"], 1_000_000);
     assert_eq!(of("nothing", "1d")["spent_micro"], Value::Null);
 }

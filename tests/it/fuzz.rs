@@ -11,8 +11,8 @@ use rand::{RngExt, SeedableRng};
 use tapveil::config;
 use tapveil::engine::Registry;
 use tapveil::ledger::read_book;
-use tapveil::model::{Digest, Stations};
-use tapveil::protocol::ReleaseMetadata;
+use tapveil::model::{Digest, Mac, Stations, WindowId};
+use tapveil::protocol::{Committed, ReleaseMetadata, Signer};
 use tapveil::publish::topic::{RecordKind, TopicRecord, rebuild};
 use tapveil::publish::verify::verify;
 use tapveil::seal::{IngestMetadata, SegmentCodec};
@@ -174,18 +174,31 @@ fn mutated_offset_metadata_is_read_or_refused() {
     let lines: Vec<&str> =
         text.lines().filter_map(|line| line.split_once(": ")).map(|(_, text)| text).collect();
     let mut mutator = Mutator::new(4);
+    let secret = Secret::from_bytes(&[7; 32]).unwrap();
+    let [signer, strict] = [true, false].map(|unsigned| Signer::new(&secret, unsigned));
+    let head = Mac::from_bytes([3; 32]);
+    let done_through = Some(WindowId::new(16_744));
+    let signed = strict.release(0, 42, &ReleaseMetadata { n_records: 3, head, done_through });
     let mut n_read = 0;
     for round in 0..rounds(20_000) {
         let changed = mutator.change(lines[round % lines.len()].as_bytes());
         let changed = String::from_utf8_lossy(&changed).into_owned();
-        if let Some(read) = ReleaseMetadata::from_text(&changed) {
+        let commit = Committed { offset: 42, metadata: changed };
+        if let Ok(Some(read)) = signer.read_release(0, &commit) {
             assert_eq!(ReleaseMetadata::from_text(&read.to_text()), Some(read), "round {round}");
             n_read += 1;
         }
-        if let Some(read) = IngestMetadata::from_text(&changed) {
+        if let Ok(Some(read)) = signer.read_ingest(0, &commit) {
             assert_eq!(IngestMetadata::from_text(&read.to_text()), Some(read), "round {round}");
             n_read += 1;
         }
+        // Of what was signed, nothing that was changed is believed.
+        let changed = mutator.change(signed.metadata.as_bytes());
+        let metadata = String::from_utf8_lossy(&changed).into_owned();
+        let is_same = metadata.trim_end_matches('\0') == signed.metadata;
+        let commit = Committed { offset: signed.offset, metadata };
+        let read = strict.read_release(0, &commit);
+        assert!(is_same || !matches!(read, Ok(Some(_))), "round {round}: {commit:?}");
     }
     assert!(n_read > 0, "some changes leave a text that can be read");
 }

@@ -37,6 +37,8 @@ fn settings(brokers: &str) -> kafka::Settings {
         connect_timeout: Duration::from_secs(30),
         flush: Duration::from_secs(60),
         properties: Vec::new(),
+        stall_timeout: Duration::from_secs(300),
+        accepts_unsigned: false,
         is_in_process: false,
         group,
     }

@@ -27,6 +27,7 @@ mod run_way;
 mod arrivals;
 mod run_closing;
 mod run_oddities;
+mod run_attacked;
 #[cfg(feature = "tls")]
 mod run_secure;
 mod run_brokers;

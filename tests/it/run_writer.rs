@@ -31,6 +31,8 @@ fn settings(brokers: String) -> Settings {
         connect_timeout: Duration::from_secs(60),
         flush: Duration::from_secs(60),
         properties: Vec::new(),
+        stall_timeout: Duration::from_secs(300),
+        accepts_unsigned: false,
         is_in_process: false,
     };
     kafka::topics::ensure(&settings, None, kafka::topics::Role::All).unwrap();

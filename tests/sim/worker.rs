@@ -166,6 +166,7 @@ impl Worker {
                 let plan = IngestPlan {
                     rules: world.rules(),
                     codec: world.codec(),
+                    signer: world.signer(),
                     taps_topic: "taps".to_owned(),
                     settled_through: settled.map(|entry| entry.reservation.window).max(),
                     flush: SignedDuration::from_secs(15),

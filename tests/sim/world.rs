@@ -9,7 +9,7 @@ use tapveil_core::engine::fixture::Echo;
 use tapveil_core::ledger::{self, Edition};
 use tapveil_core::model::{Calendar, Digest, MicroEpsilon, Reject, StationIx, Window, WindowId};
 use tapveil_core::passenger::{CardKey, Tap};
-use tapveil_core::protocol::{ReleasePlan, Render};
+use tapveil_core::protocol::{ReleasePlan, Render, Signer};
 use tapveil_core::seal::{Closing, Judged, Rules, SegmentCodec};
 use tapveil_core::secret::Secret;
 use tapveil_core::window::{Arrival, Gate};
@@ -128,6 +128,11 @@ impl World {
         SegmentCodec::new(self.secret.clone(), "feed".to_owned(), Digest::of(b"layout"))
     }
 
+    /// Signs positions.
+    pub fn signer(&self) -> Signer {
+        Signer::new(&self.secret, false)
+    }
+
     /// What a release worker is set up with.
     pub fn release_plan(&self) -> ReleasePlan<Rows> {
         ReleasePlan {
@@ -146,6 +151,7 @@ impl World {
             },
             n_stations: STATIONS,
             codec: self.codec(),
+            signer: self.signer(),
             last: Some(WindowId::new(self.windows.end - 1)),
             first: Some(WindowId::new(self.windows.start)),
             not_before_secs: None,

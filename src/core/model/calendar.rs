@@ -27,6 +27,11 @@ impl WindowId {
         Self(number)
     }
 
+    /// The one after it; `None` after the last number there is.
+    pub fn next(self) -> Option<Self> {
+        self.0.checked_add(1).map(Self)
+    }
+
     pub fn number(self) -> i64 {
         self.0
     }

@@ -313,7 +313,7 @@ impl<R: Render> Active<R> {
     fn ended(&mut self, plan: &Arc<ReleasePlan<R>>, body: Body<R>, ended: Ended) -> Effects<R> {
         match ended {
             Ended::Committed => {}
-            Ended::Aborted => {
+            Ended::Aborted | Ended::TooLong => {
                 self.body = Body::Again(Box::new(body));
                 return Ok(Vec::new());
             }

@@ -2,7 +2,7 @@
 
 use super::transaction::Position;
 use super::window::ReleasePlan;
-use super::{Error, ReleaseMetadata};
+use super::{Error, ReleaseMetadata, Signer};
 use crate::ledger::Chain;
 use crate::model::{Calendar, Mac, StationIx, WindowId};
 use crate::passenger::Stamp;
@@ -18,6 +18,7 @@ pub struct PendingWindows {
     codec: SegmentCodec,
     calendar: Calendar,
     n_stations: u32,
+    signer: Signer,
     gathered: GatheredWindows,
     first: WindowId,
     /// Next record to read.
@@ -40,6 +41,7 @@ impl PendingWindows {
             codec: plan.codec.clone(),
             calendar: plan.calendar.clone(),
             n_stations: plan.n_stations,
+            signer: plan.signer.clone(),
             gathered: GatheredWindows::default(),
             first,
             position,
@@ -125,11 +127,8 @@ impl PendingWindows {
         done_through: Option<WindowId>,
     ) -> Position {
         let needed = needed.filter(|_| !planted!(OffsetPastUnsettled));
-        Position {
-            partition: SEGMENTS,
-            offset: needed.unwrap_or(self.position),
-            metadata: ReleaseMetadata { n_records, head, done_through }.to_text(),
-        }
+        let remembered = ReleaseMetadata { n_records, head, done_through };
+        self.signer.release(SEGMENTS, needed.unwrap_or(self.position), &remembered)
     }
 
     /// A window is released or withheld, and the position after it committed.

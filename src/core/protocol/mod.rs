@@ -20,9 +20,9 @@ mod window;
 
 pub use gathering::PendingWindows;
 pub use ingest::{
-    Committed, FlushedWindow, HELD_MAX, Ingest, IngestEffect, IngestEvent, IngestNote, IngestPlan,
+    Committed, FLUSH_MAX, FlushedWindow, Ingest, IngestEffect, IngestEvent, IngestNote, IngestPlan,
 };
-pub use metadata::ReleaseMetadata;
+pub use metadata::{ReleaseMetadata, Signer};
 pub use partition::{Partition, PolledRecord};
 pub use release::{ReleaseEffect, ReleaseEvent, ReleaseNote, Releaser, SegmentRecord};
 pub use transaction::{Call, Ended, OutRecord, Position, Topic, Transaction};
@@ -101,10 +101,24 @@ pub enum Error {
     /// A commit with metadata that this version did not write.
     #[error(
         "the position committed for partition {partition} carries metadata that this program does not know ({text:?}; it \
-         knows the version tapveil1); use the tapveil that wrote it, or a newer one, or commit a position without metadata \
+         knows the version tapveil2); use the tapveil that wrote it, or a newer one, or commit a position without metadata \
          for the group"
     )]
     ForeignMetadata { partition: i32, text: String },
+    /// A commit whose metadata this feed did not sign.
+    #[error(
+        "the position committed for partition {partition} was not signed by this feed: somebody else committed for the \
+         group, or the secret is another one. Nothing is read or released from it; find out who may commit (deploy/kafka/ \
+         ACLS.md), then restore the position (RUNBOOK, \"Positions that this feed did not sign\")"
+    )]
+    ForgedMetadata { partition: i32 },
+    /// A commit of a version that did not sign.
+    #[error(
+        "the position committed for partition {partition} was written by an earlier version, which did not sign \
+         positions. If nobody but tapveil may commit for the group, start once with kafka.positions = \"accept-unsigned\"; \
+         the next commit is signed"
+    )]
+    UnsignedMetadata { partition: i32 },
     /// The first offset of a partition is unknown.
     #[error("the first offset of partition {0} is unknown")]
     NoLowOffset(i32),
@@ -151,6 +165,7 @@ impl Error {
             Self::Segment { .. }
             | Self::PositionsExpired
             | Self::ForeignMetadata { .. }
+            | Self::UnsignedMetadata { .. }
             | Self::OtherFeed { .. }
             | Self::NoFirstWindow
             | Self::Ledger(ChainFault::OtherSecret) => ErrorKind::Config,
@@ -161,6 +176,7 @@ impl Error {
             | Self::GatheredWindows { .. }
             | Self::Ledger(ChainFault::Broken { .. })
             | Self::LedgerShortened { .. }
+            | Self::ForgedMetadata { .. }
             | Self::Render(_)
             | Self::Changed { .. }
             | Self::OutOfTurn { .. } => ErrorKind::Broken,

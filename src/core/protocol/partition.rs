@@ -1,5 +1,7 @@
 //! One partition of the taps while it is ours: its taps since the last flush, and how far it was read.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 
 use crate::model::{Counts, Reject, WindowId};
@@ -15,6 +17,45 @@ pub struct PolledRecord {
     pub judged: Judged,
 }
 
+/// Rejects of one partition since the last flush: the first by themselves, the rest as sums. A topic full of old or
+/// broken records must not make a transaction of any size.
+#[derive(Debug, Default)]
+pub(super) struct Rejects {
+    pub(super) alone: Vec<(i64, Reject)>,
+    pub(super) sums: BTreeMap<&'static str, Sum>,
+}
+
+/// Rejects of one reason that are not written one by one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Sum {
+    pub(super) n: u64,
+    pub(super) first: i64,
+    pub(super) last: i64,
+}
+
+impl Rejects {
+    /// Written one by one, of one partition in one flush.
+    const ALONE_MAX: usize = 2_000;
+    /// The same of taps outside the windows of this feed: they are many where a feed begins over a long history, and
+    /// none of them is a fault that somebody looks for.
+    const OUTSIDE_MAX: usize = 100;
+
+    fn add(&mut self, offset: i64, reason: Reject) {
+        let most = match reason {
+            Reject::OutsideRange => Self::OUTSIDE_MAX,
+            _ => Self::ALONE_MAX,
+        };
+        if self.alone.len() < most {
+            self.alone.push((offset, reason));
+            return;
+        }
+        let new = Sum { n: 0, first: offset, last: offset };
+        let sum = self.sums.entry(reason.label()).or_insert(new);
+        sum.n += 1;
+        sum.last = offset;
+    }
+}
+
 /// One partition that is ours.
 #[derive(Debug)]
 pub struct Partition {
@@ -23,7 +64,7 @@ pub struct Partition {
     pub(super) position: i64,
     /// Where the last commit stands.
     committed: i64,
-    pub(super) rejects: Vec<(i64, Reject)>,
+    pub(super) rejects: Rejects,
     counts: Counts,
     /// Taps among the rejects that came too late for any window of this feed.
     n_stale: u64,
@@ -38,7 +79,7 @@ impl Partition {
             state: PartitionState::new(rules, seals, memory.greatest_event),
             position,
             committed: position,
-            rejects: Vec::new(),
+            rejects: Rejects::default(),
             counts: Counts::default(),
             n_stale: 0,
             arrived_secs: None,
@@ -83,7 +124,7 @@ impl Partition {
                     self.n_stale += 1;
                 }
                 self.counts.reject(reason);
-                self.rejects.push((record.offset, reason));
+                self.rejects.add(record.offset, reason);
             }
         }
     }
@@ -92,7 +133,7 @@ impl Partition {
     pub(super) fn committed(&mut self, sealed: Option<WindowId>) -> (Counts, u64) {
         self.state.committed(sealed);
         self.committed = self.position;
-        self.rejects.clear();
+        self.rejects = Rejects::default();
         (std::mem::take(&mut self.counts), std::mem::take(&mut self.n_stale))
     }
 }

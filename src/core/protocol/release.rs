@@ -14,7 +14,7 @@ use super::gathering::PendingWindows;
 use super::ingest::Committed;
 use super::transaction::{Ended, OutRecord, Transaction};
 use super::window::{FreezeJob, Made, MakeJob, ReleasePlan, Render};
-use super::{Error, Why, metadata};
+use super::{Error, Why};
 use crate::engine::{self, ReleaseId};
 use crate::ledger::{Book, Chain, Refusal};
 use crate::model::{Cost, Window};
@@ -318,7 +318,7 @@ impl<R: Render> Releaser<R> {
     fn start(&mut self, now: Timestamp, chain: Chain, start: &Start) -> Effects<R> {
         let Start { committed, low } = start;
         let memory = match committed {
-            Some(commit) => metadata::read_release(0, &commit.metadata)?,
+            Some(commit) => self.plan.signer.read_release(0, commit)?,
             None => None,
         };
         if let Some(memory) = &memory

@@ -119,6 +119,8 @@ pub enum Ended {
     /// Nothing of it appeared, and some of the partitions are not ours any more, or the group is moving: poll, and
     /// look.
     Lost,
+    /// Nothing of it appeared: it took longer than half of what the brokers allow. A smaller one may do.
+    TooLong,
     /// Another worker has taken over.
     Fenced(String),
     /// Nobody knows. Only what a new epoch and a new look at the topics say counts.

@@ -5,7 +5,7 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use super::Error;
+use super::{Error, Signer};
 use crate::engine::{self, Engine, Release};
 use crate::ledger::{self, Before, Edition, Permit, Request};
 use crate::model::{Calendar, Digest, Window};
@@ -44,6 +44,8 @@ pub struct ReleasePlan<R> {
     pub n_stations: u32,
     /// Opens segments.
     pub codec: SegmentCodec,
+    /// Signs positions.
+    pub signer: Signer,
     /// The last window of a range; the worker is done with it.
     pub last: Option<crate::model::WindowId>,
     /// The first window of a new feed, if the configuration names it; else the first whole one after now.

@@ -125,7 +125,7 @@ impl PartitionState {
     /// The window that is sealed next, if there is one left.
     pub fn next_window(&self, rules: &Rules) -> Option<WindowId> {
         let next = match self.seals.last() {
-            Some(last) => WindowId::new(last.number() + 1).max(rules.first),
+            Some(last) => last.next()?.max(rules.first),
             None => rules.first,
         };
         rules.past.is_none_or(|past| next < past).then_some(next)
@@ -151,7 +151,7 @@ impl PartitionState {
                 }
                 Some(_) => break,
             }
-            next = Some(WindowId::new(id.number() + 1));
+            next = id.next();
             if rules.past.is_some_and(|past| next >= Some(past)) {
                 break;
             }
@@ -209,12 +209,12 @@ pub struct IngestMetadata {
 }
 
 impl IngestMetadata {
-    /// As it stands in a commit's metadata.
+    /// As it stands in a commit's metadata, between its version and its MAC.
     pub fn to_text(self) -> String {
         let number =
             |number: Option<i64>| number.map_or("-".to_owned(), |number| number.to_string());
         format!(
-            "tapveil1 {} {}",
+            "{} {}",
             number(self.sealed_through.map(WindowId::number)),
             number(self.greatest_event.map(Timestamp::as_millisecond)),
         )
@@ -222,21 +222,18 @@ impl IngestMetadata {
 
     /// Reads it back; `None` if it is not ours.
     pub fn from_text(text: &str) -> Option<Self> {
-        // Some clients end the text with a zero byte.
-        let mut words = text.trim_end_matches('\0').split(' ');
+        let mut words = text.split(' ');
         let number = |word: &str| match word {
             "-" => Some(None),
             digits => digits.parse::<i64>().ok().map(Some),
         };
-        if words.next()? != "tapveil1" {
-            return None;
-        }
         let (sealed, event) = (number(words.next()?)?, number(words.next()?)?);
         let greatest_event = match event {
             None => None,
             Some(millis) => Some(Timestamp::from_millisecond(millis).ok()?),
         };
-        Some(Self { sealed_through: sealed.map(WindowId::new), greatest_event })
+        let remembered = Self { sealed_through: sealed.map(WindowId::new), greatest_event };
+        words.next().is_none().then_some(remembered)
     }
 }
 
@@ -344,8 +341,7 @@ mod tests {
         ] {
             assert_eq!(IngestMetadata::from_text(&remembered.to_text()), Some(remembered));
         }
-        let ended = format!("{}\0", IngestMetadata::default().to_text());
-        assert_eq!(IngestMetadata::from_text(&ended), Some(IngestMetadata::default()));
+        assert_eq!(IngestMetadata::from_text("- - more"), None);
         assert_eq!(IngestMetadata::from_text("somebody else's"), None);
     }
 }

@@ -10,10 +10,12 @@ use rand::rngs::SysRng;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::{Offset, TopicPartitionList};
 
+use super::progress::{Pace, Standstill};
 use super::unusable::UnusableShare;
 use super::{Event, Service, Stop};
 use crate::ingest::Decoder;
 use crate::kafka::{self, Group, Load, Transactions, Watcher, crash_point};
+use crate::metrics::Part;
 use crate::pipeline::Error;
 use crate::protocol::{Committed, Ingest, IngestEffect, IngestEvent, IngestNote, IngestPlan, Why};
 use crate::seal::Nonce;
@@ -36,6 +38,8 @@ pub(super) struct Worker<'a> {
     transactions: Transactions,
     flush_began: Instant,
     unusable: UnusableShare,
+    pace: Pace,
+    standstill: Standstill,
 }
 
 impl<'a> Worker<'a> {
@@ -47,7 +51,9 @@ impl<'a> Worker<'a> {
     ) -> Result<Self, Error> {
         let settings = service.kafka;
         let id = format!("{}.ingest.{instance}", settings.group);
+        service.health.doing(Part::Ingest, "joining the group");
         let transactions = Transactions::open(settings, &id, Load::Encrypted, "ingest")?;
+        let transactions = transactions.below_half_the_timeout();
         let watcher = Watcher::default();
         let ends = settings
             .plain_consumer("read_uncommitted")
@@ -63,13 +69,19 @@ impl<'a> Worker<'a> {
             transactions,
             flush_began: Instant::now(),
             unusable: UnusableShare::new(service.settings.feed.max_rejects, service.clock.now()),
+            pace: Pace::new(),
+            standstill: Standstill::new(settings.stall_timeout),
         })
     }
 
     /// Works until it is stopped or leaves.
     pub(super) fn work(&mut self, stop: &Stop) -> Result<Why, Error> {
         while !stop.is_set() {
+            self.service.health.doing(Part::Ingest, "reading taps");
+            let n_before = self.n_positions();
             self.read(QUIET)?;
+            self.pace.read(self.n_positions().abs_diff(n_before));
+            self.refuse_standstill()?;
             if let Some(why) = self.follow_group()? {
                 return Ok(why);
             }
@@ -83,12 +95,40 @@ impl<'a> Worker<'a> {
                     return Ok(why);
                 }
             }
-            self.service.health.ingest_ready(self.machine.partitions().next().is_some());
+            self.service.health.ready(Part::Ingest, self.machine.partitions().next().is_some());
         }
         let effects = self.step(IngestEvent::Stop(self.service.clock.now()))?;
         let why = self.execute_all(effects.into())?;
         self.group.consumer().unsubscribe();
         Ok(why.unwrap_or(Why::Stopped))
+    }
+
+    /// The sum of all positions: it grows with every record that is read.
+    fn n_positions(&self) -> i64 {
+        self.machine.partitions().map(|(_, partition)| partition.position()).sum()
+    }
+
+    /// A client can stop reading without a word, for instance after its brokers were away. Whoever supervises starts
+    /// another.
+    fn refuse_standstill(&mut self) -> Result<(), Error> {
+        let partitions: Vec<i32> = self.machine.partitions().map(|(number, _)| number).collect();
+        let position = self.n_positions();
+        let group = &self.group;
+        let end = || {
+            // The last stable offset: behind an open transaction there is nothing to read for us.
+            let end = |&partition: &i32| {
+                let ends = group.consumer().fetch_watermarks(group.topic(), partition, ANSWER);
+                ends.ok().map(|(_, end)| end)
+            };
+            partitions.iter().map(end).sum()
+        };
+        match self.standstill.at(position, end) {
+            Some(still) => Err(Error::Standstill {
+                topic: self.group.topic().to_owned(),
+                seconds: still.as_secs(),
+            }),
+            None => Ok(()),
+        }
     }
 
     /// Takes up what the group gave, and drops what it took away.
@@ -124,6 +164,7 @@ impl<'a> Worker<'a> {
 
     /// Executes one effect; gives the answer, if it has one.
     fn execute(&mut self, effect: IngestEffect) -> Result<Option<IngestEvent>, Error> {
+        self.service.health.doing(Part::Ingest, name_of(&effect));
         Ok(match effect {
             IngestEffect::Fence => {
                 self.transactions.fence()?;
@@ -177,6 +218,7 @@ impl<'a> Worker<'a> {
                 tell(Event::PartitionGone { partition: *partition, n_replayed: *n_replayed });
             }
             IngestNote::MostTapsLate => tell(Event::MostTapsLate),
+            IngestNote::Slower(n) => tell(Event::Slower(*n)),
         }
     }
 
@@ -245,18 +287,35 @@ impl<'a> Worker<'a> {
     }
 
     /// Passes on what the client says of itself, and how far each partition is.
-    fn show(&self) {
+    fn show(&mut self) {
         let events = self.machine.partitions().map(|(_, partition)| partition.greatest_event());
         let tell = |event| self.service.observers.tell(&event);
         tell(Event::Watermark(events.max().flatten()));
         let Some(status) = self.group.status() else { return };
         tell(Event::Client("ingest", status.numbers));
+        let mut whole_lag: i64 = 0;
         for (number, partition) in self.machine.partitions() {
             let Some(end) = status.ends.get(&number) else { continue };
-            let lag = (end - partition.position()).max(0);
+            let lag = end.saturating_sub(partition.position()).max(0);
+            whole_lag = whole_lag.saturating_add(lag);
             let arrived_secs = partition.arrived_secs();
             tell(Event::PartitionAt { partition: number, lag, arrived_secs });
         }
+        self.pace.event(whole_lag).into_iter().for_each(tell);
+    }
+}
+
+/// What an effect is, for whoever asks what a worker waits for.
+fn name_of(effect: &IngestEffect) -> &'static str {
+    match effect {
+        IngestEffect::Fence => "waiting for a producer epoch",
+        IngestEffect::ReadPositions(_) => "reading committed positions",
+        IngestEffect::AssignAt(_) => "taking up partitions",
+        IngestEffect::ReadEnds { .. } => "asking for the ends of partitions",
+        IngestEffect::CountPartitions => "counting partitions",
+        IngestEffect::Commit(_) => "committing a flush",
+        IngestEffect::Tell(_) => "telling what happened",
+        IngestEffect::Leave(_) => "leaving the group",
     }
 }
 

@@ -8,13 +8,17 @@
 //! Why: publishing a window twice with different noise spends its budget twice, whoever reads it.
 
 mod ingest;
+mod progress;
 mod release;
 mod unusable;
+mod watchdog;
 
 pub use crate::kafka::topics::Role;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use jiff::SignedDuration;
@@ -26,7 +30,7 @@ use crate::config::Settings;
 use crate::kafka;
 use crate::kafka::ledger::TopicLedger;
 use crate::ledger::{self, Book, read_book};
-use crate::metrics::Health;
+use crate::metrics::{Health, Part};
 use crate::model::WindowId;
 use crate::pipeline::{Event, Observers};
 use crate::protocol::{IngestPlan, Why};
@@ -38,6 +42,8 @@ pub struct Stop {
     is_set: Arc<AtomicBool>,
     /// Whether somebody outside asked for it.
     is_asked: Arc<AtomicBool>,
+    /// Whether somebody wants to know what is being done.
+    wants_to_know: Arc<AtomicBool>,
 }
 
 impl Stop {
@@ -50,6 +56,16 @@ impl Stop {
     pub fn ask(&self) {
         self.is_asked.store(true, Ordering::SeqCst);
         self.set();
+    }
+
+    /// Somebody outside wants to know what every worker is doing.
+    pub fn ask_what_is_done(&self) {
+        self.wants_to_know.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether somebody does; the question is answered once.
+    pub(super) fn was_asked_what_is_done(&self) -> bool {
+        self.wants_to_know.swap(false, Ordering::SeqCst)
     }
 
     /// Whether somebody outside does.
@@ -80,6 +96,9 @@ pub struct Service<'a> {
     pub observers: Observers<'a>,
     /// How it goes.
     pub health: &'a Health,
+    /// Ends the process with the exit code of this error, and so never comes back: for when a worker cannot be waited
+    /// for. Whatever it was doing is as after a crash, which the protocol survives.
+    pub last_words: &'a (dyn Fn(&Error) + Sync),
 }
 
 impl Service<'_> {
@@ -108,27 +127,37 @@ pub fn run(service: &Service<'_>, stop: &Stop) -> Result<(), Error> {
         service.observers.tell(&Event::Topic(warning.to_string()));
     }
     std::thread::scope(|scope| {
-        let spawn = |wanted: bool, work: fn(&Service<'_>, &Stop) -> Result<Why, Error>| {
-            wanted.then(|| {
-                scope.spawn(move || {
-                    let done = again_when_replaced(service, stop, work);
-                    // One role that cannot go on takes the other with it: half a service is a silent one.
-                    stop.set();
-                    done
-                })
-            })
+        let (ends, ended) = channel();
+        let spawn = |part: Part, work: fn(&Service<'_>, &Stop) -> Result<Why, Error>| {
+            let ends = ends.clone();
+            scope.spawn(move || {
+                let session = || again_when_replaced(service, stop, work);
+                // a worker that panics stops the service.
+                let done = catch_unwind(AssertUnwindSafe(session))
+                    .unwrap_or_else(|panic| Err(Error::Panicked { part, what: words_of(&*panic) }));
+                service.health.ended(part, done.is_err());
+                // One role that cannot go on takes the other with it: half a service is a silent one.
+                stop.set();
+                // Nobody listens any more only when this function has returned.
+                ends.send(done).ok();
+            });
         };
-        let workers = [
-            spawn(service.role.releases(), release_session),
-            spawn(service.role.ingests(), ingest_session),
-        ];
-        let mut outcome = Ok(());
-        for worker in workers.into_iter().flatten() {
-            let done = worker.join().expect("R-7: a worker that panics stops the service");
-            outcome = outcome.and(done);
+        let (releases, ingests) = (service.role.releases(), service.role.ingests());
+        if releases {
+            spawn(Part::Release, release_session);
         }
-        outcome
+        if ingests {
+            spawn(Part::Ingest, ingest_session);
+        }
+        let n_running = usize::from(releases) + usize::from(ingests);
+        watchdog::wait_for_all(service, stop, n_running, &ended)
     })
+}
+
+/// What a panic said.
+fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
 }
 
 /// A worker that another one replaced, or that does not know how a transaction ended, drops everything and joins again,
@@ -168,11 +197,7 @@ fn ingest_session(service: &Service<'_>, stop: &Stop) -> Result<Why, Error> {
     };
     let settings = service.settings;
     let past = settings.span().and_then(|span| {
-        settings
-            .calendar
-            .windows_within(&span)
-            .last()
-            .map(|last| WindowId::new(last.id().number() + 1))
+        settings.calendar.windows_within(&span).last().and_then(|last| last.id().next())
     });
     let range = first..past.unwrap_or(WindowId::new(i64::MAX));
     let gate = settings.gate(Some(range));
@@ -180,6 +205,7 @@ fn ingest_session(service: &Service<'_>, stop: &Stop) -> Result<Why, Error> {
     let plan = IngestPlan {
         rules: Rules { gate, closing: settings.closing, calendar, first, past },
         codec: super::codec(settings),
+        signer: super::signer(settings),
         taps_topic: service.kafka.topics.taps.clone(),
         settled_through,
         flush: SignedDuration::try_from(service.kafka.flush).unwrap_or(SignedDuration::MAX),
@@ -197,6 +223,7 @@ fn wait_for_ledger(
     let began = Instant::now();
     let mut has_said = false;
     while !stop.is_set() {
+        service.health.doing(Part::Ingest, "waiting for the ledger");
         match topic_book(service.settings, service.kafka) {
             Ok(book) => {
                 if let Some(first) = book.first_window() {

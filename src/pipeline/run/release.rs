@@ -8,11 +8,12 @@ use rdkafka::error::KafkaError;
 use rdkafka::message::Message;
 use rdkafka::{Offset, TopicPartitionList};
 
+use super::progress::Standstill;
 use super::{Event as RunEvent, Service, Stop};
 use crate::kafka::ledger::TopicLedger;
 use crate::kafka::{self, Group, crash_point};
 use crate::ledger::Edition;
-use crate::metrics::Gathered;
+use crate::metrics::{Gathered, Part};
 use crate::pipeline::head::{self, KeptHead};
 use crate::pipeline::release::{Driver, Event, Seams, Source, Watch};
 use crate::pipeline::{Error, publish_settings, release_plan};
@@ -36,10 +37,19 @@ const BATCH_BYTES: usize = 2 << 20;
 /// Joins the group of release workers and works until it is stopped or leaves.
 pub(super) fn work(service: &Service<'_>, stop: &Stop) -> Result<Why, Error> {
     let settings = service.kafka;
+    let doing = |what: &'static str| service.health.doing(Part::Release, what);
+    doing("reading the ledger");
     refuse_unbooked(service)?;
+    doing("joining the group");
     let name = format!("{}.release", settings.group);
     let group = Rc::new(Group::join(settings, &name, &settings.topics.segments)?);
-    let mut source = Segments { service, group: group.clone(), strays: Vec::new() };
+    let mut source = Segments {
+        service,
+        group: group.clone(),
+        strays: Vec::new(),
+        position: 0,
+        standstill: Standstill::new(settings.stall_timeout),
+    };
     let mut ledger = TopicLedger::new(settings, group.clone());
     let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
     if let Some(dir) = &service.settings.release.dir {
@@ -114,7 +124,8 @@ fn turn(service: &Service<'_>, group: &Group, worker: &Releaser<Renderer>) {
     if let Some(status) = group.status() {
         service.observers.tell(&RunEvent::Client("release", status.numbers));
     }
-    service.health.release_ready(true);
+    service.health.ready(Part::Release, true);
+    service.health.doing(Part::Release, "working");
 }
 
 /// Shows the ledger as another worker writes it. Who does the work shows each change itself.
@@ -147,9 +158,37 @@ struct Segments<'a> {
     group: Rc<Group>,
     /// Records that were on their way when long work paused the partition.
     strays: Vec<SegmentRecord>,
+    /// The record after the last that was read.
+    position: i64,
+    standstill: Standstill,
 }
 
 impl Segments<'_> {
+    /// As in ingest: a client that reads nothing although there is something is not waited for.
+    fn refuse_standstill(&mut self, records: &[SegmentRecord]) -> Result<(), Error> {
+        if let Some(last) = records.last() {
+            self.position = last.offset.saturating_add(1);
+        }
+        let (group, position) = (&self.group, self.position);
+        let end = || {
+            // Who stands by reads nothing, and need not. The client's own position passes transaction markers.
+            let positions = group.consumer().position().ok()?;
+            let at = match positions.find_partition(group.topic(), PARTITION)?.offset() {
+                Offset::Offset(offset) => offset,
+                _ => return None,
+            };
+            let ends = group.consumer().fetch_watermarks(group.topic(), PARTITION, ANSWER);
+            let (_, end) = ends.ok()?;
+            Some(if at >= end { position } else { end.max(position.saturating_add(1)) })
+        };
+        match self.standstill.at(position, end) {
+            Some(still) => {
+                Err(Error::Standstill { topic: group.topic().to_owned(), seconds: still.as_secs() })
+            }
+            None => Ok(()),
+        }
+    }
+
     /// What the group decided. Partitions that nobody wants here are answered with nothing.
     fn changes(&mut self, events: &mut Vec<Event>) -> Result<(), Error> {
         let changes = self.group.changes();
@@ -187,14 +226,18 @@ impl Segments<'_> {
 
 impl Source for Segments<'_> {
     fn next(&mut self) -> Result<Option<Vec<Event>>, Error> {
+        self.service.health.doing(Part::Release, "reading segments");
         let mut records = std::mem::take(&mut self.strays);
         self.read(&mut records)?;
+        self.refuse_standstill(&records)?;
+        self.service.health.doing(Part::Release, "working on the ledger or a release");
         let mut events = vec![ReleaseEvent::Polled(records)];
         self.changes(&mut events)?;
         Ok(Some(events))
     }
 
     fn position(&mut self) -> Result<(Option<Committed>, i64), Error> {
+        self.service.health.doing(Part::Release, "reading the committed position");
         let (topic, consumer) = (self.group.topic(), self.group.consumer());
         let mut asked = TopicPartitionList::new();
         asked.add_partition(topic, PARTITION);
@@ -235,6 +278,7 @@ impl Source for Segments<'_> {
             let worker = scope.spawn(work);
             let is_paused = consumer.pause(&paused).is_ok();
             while !worker.is_finished() {
+                self.service.health.doing(Part::Release, "computing");
                 // A paused partition gives no more records; one that was on its way is kept.
                 if let Some(Ok(message)) = consumer.poll(Duration::from_millis(5)) {
                     let payload = message.payload().unwrap_or_default().to_vec();

@@ -1,10 +1,13 @@
-//! catalog.json: which releases a directory holds. Always what the directories say, never a memory.
+//! catalog.json: which releases a directory holds. Always what the directories say; a manifest that was not touched
+//! since it was read need not be read again.
 //!
 //! No release is left out: one whose manifest cannot be read is listed with the reason.
 
+mod followed;
 mod open;
 
-pub use open::{Opened, ReleaseSummary, file, fingerprint, list, open};
+pub use followed::Followed;
+pub use open::{Opened, ReleaseSummary};
 
 use std::collections::BTreeMap;
 use std::io;
@@ -106,9 +109,9 @@ impl Catalog {
     }
 
     /// What the directories say.
+    #[cfg(test)]
     pub(super) fn scan(out: &Path) -> io::Result<Self> {
-        let names = directories(out)?;
-        Ok(Self::of(out, names.iter().map(String::as_str)))
+        Followed::default().scan(out)
     }
 
     /// What these directories say.

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::time::SystemTime;
 
 use serde_json::Value;
 
@@ -12,7 +13,7 @@ use super::super::disk;
 use super::super::manifest::{MANIFEST, MANIFEST_MOST_BYTES, Manifest};
 use super::super::verify::verify;
 use super::super::view::View;
-use super::{Catalog, Entry};
+use super::{Entry, Followed};
 
 /// The largest file that is handed out.
 const FILE_MOST_BYTES: u64 = 1 << 30;
@@ -48,12 +49,40 @@ impl ReleaseSummary {
     }
 }
 
-/// The releases of a directory, the newest window first; none if the directory is not there yet.
-pub fn list(dir: &Path) -> Vec<ReleaseSummary> {
-    let found = Catalog::scan(dir).map_or(Vec::new(), |catalog| catalog.releases);
-    let mut found: Vec<ReleaseSummary> = found.into_iter().map(ReleaseSummary::of).collect();
-    found.sort_by(|a, b| b.start.cmp(&a.start).then(b.name.cmp(&a.name)));
-    found
+impl Followed {
+    /// The releases of a directory, the newest window first; none if the directory is not there yet.
+    pub fn list(&self, dir: &Path) -> Vec<ReleaseSummary> {
+        let found = self.scan(dir).map_or(Vec::new(), |catalog| catalog.releases);
+        let mut found: Vec<ReleaseSummary> = found.into_iter().map(ReleaseSummary::of).collect();
+        found.sort_by(|a, b| b.start.cmp(&a.start).then(b.name.cmp(&a.name)));
+        found
+    }
+
+    fn find(&self, dir: &Path, name: &str) -> Option<ReleaseSummary> {
+        self.list(dir).into_iter().find(|one| one.name == name || one.id == name)
+    }
+
+    /// Opens a release that [`Self::list`] named; `None` if there is none of this name, or its manifest cannot be read.
+    pub fn open(&self, dir: &Path, name: &str) -> Option<Opened> {
+        open(&dir.join(self.find(dir, name)?.name))
+    }
+
+    /// A file of a release. Only names that releases have are looked for, so no name leads anywhere else.
+    pub fn file(&self, dir: &Path, name: &str, file: &str) -> Option<Vec<u8>> {
+        let here = dir.join(self.find(dir, name)?.name);
+        let known = NAMES.iter().copied().chain([MANIFEST]).find(|known| *known == file)?;
+        disk::read(&here.join(known), FILE_MOST_BYTES).ok()
+    }
+
+    /// What changes when a release is touched: sizes and times of its files.
+    pub fn fingerprint(&self, dir: &Path, name: &str) -> Option<Vec<(u64, SystemTime)>> {
+        let here = dir.join(self.find(dir, name)?.name);
+        let facts = |file: &str| {
+            let facts = fs::symlink_metadata(here.join(file)).ok()?;
+            Some((facts.len(), facts.modified().ok()?))
+        };
+        Some(NAMES.iter().copied().chain([MANIFEST]).filter_map(facts).collect())
+    }
 }
 
 /// A release that was opened.
@@ -73,12 +102,10 @@ pub struct Opened {
     pub view: View,
 }
 
-/// Opens a release that [`list`] named; `None` if there is none of this name, or its manifest cannot be read.
-pub fn open(dir: &Path, name: &str) -> Option<Opened> {
-    let here = dir.join(find(dir, name)?.name);
+fn open(here: &Path) -> Option<Opened> {
     let text = disk::read(&here.join(MANIFEST), MANIFEST_MOST_BYTES).ok()?;
     let package = Manifest::read(&text).ok()?.package;
-    let problems = match verify(&here) {
+    let problems = match verify(here) {
         Ok(report) => report
             .releases
             .iter()
@@ -91,7 +118,7 @@ pub fn open(dir: &Path, name: &str) -> Option<Opened> {
     let files: Vec<(String, u64)> =
         std::iter::once((MANIFEST.to_owned(), text.len() as u64)).chain(listed).collect();
     let view = match problems.is_empty() {
-        true => view(&here, package.privacy.format, &files).unwrap_or_default(),
+        true => view(here, package.privacy.format, &files).unwrap_or_default(),
         false => View::default(),
     };
     let manifest = serde_json::from_slice(&text).ok()?;
@@ -107,25 +134,4 @@ fn view(here: &Path, format: u32, files: &[(String, u64)]) -> Option<View> {
         read.insert(name, disk::read(&here.join(name), FILE_MOST_BYTES).ok()?);
     }
     View::read(|name| read.get(name).map(Vec::as_slice))
-}
-
-/// A file of a release. Only names that releases have are looked for, so no name leads anywhere else.
-pub fn file(dir: &Path, name: &str, file: &str) -> Option<Vec<u8>> {
-    let here = dir.join(find(dir, name)?.name);
-    let known = NAMES.iter().copied().chain([MANIFEST]).find(|known| *known == file)?;
-    disk::read(&here.join(known), FILE_MOST_BYTES).ok()
-}
-
-/// What changes when a release is touched: sizes and times of its files.
-pub fn fingerprint(dir: &Path, name: &str) -> Option<Vec<(u64, std::time::SystemTime)>> {
-    let here = dir.join(find(dir, name)?.name);
-    let facts = |file: &str| {
-        let facts = fs::symlink_metadata(here.join(file)).ok()?;
-        Some((facts.len(), facts.modified().ok()?))
-    };
-    Some(NAMES.iter().copied().chain([MANIFEST]).filter_map(facts).collect())
-}
-
-fn find(dir: &Path, name: &str) -> Option<ReleaseSummary> {
-    list(dir).into_iter().find(|one| one.name == name || one.id == name)
 }

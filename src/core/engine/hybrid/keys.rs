@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Groups, Hybrid, Settings};
 use crate::declare::{Declared, Positive, Section, Values};
-use crate::engine::tree::{Places, Shape, TreeKeys, audit_keys, built};
+use crate::engine::tree::{Places, Shape, Threshold, TreeKeys, audit_keys, built};
 use crate::engine::{AuditForm, AuditInstance, Engine, Registration, World};
 use crate::model::{PathKind, Stations};
 
@@ -78,7 +78,7 @@ fn hybrid(values: &mut Values<'_>, world: Option<&World>) -> Option<Arc<dyn Engi
     let keys = Keys::read(values);
     let taxonomy = Taxonomy::read(&mut values.below("taxonomy"));
     let (keys, taxonomy, world) = (keys?, taxonomy?, world?);
-    let params = keys.tree.params(values, world);
+    let params = keys.tree.params(values, world, Threshold::OwnNoise);
     let groups = groups(&mut values.below("taxonomy"), &taxonomy, &world.stations);
     let settings = Settings { params: params?, input: keys.input, groups: Some(groups?) };
     built(values, Hybrid::new(settings).map_err(|error| vec![error]), world.slots_nominal)
@@ -86,8 +86,11 @@ fn hybrid(values: &mut Values<'_>, world: Option<&World>) -> Option<Arc<dyn Engi
 
 fn simple(values: &mut Values<'_>, world: Option<&World>) -> Option<Arc<dyn Engine>> {
     let (keys, world) = (Keys::read(values)?, world?);
-    let settings =
-        Settings { params: keys.tree.params(values, world)?, input: keys.input, groups: None };
+    let settings = Settings {
+        params: keys.tree.params(values, world, Threshold::OwnNoise)?,
+        input: keys.input,
+        groups: None,
+    };
     built(values, Hybrid::new(settings).map_err(|error| vec![error]), world.slots_nominal)
 }
 

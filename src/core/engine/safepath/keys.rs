@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Allocation, SafePath, Settings, largest_height};
 use crate::declare::{Declared, Section, Values};
-use crate::engine::tree::{Places, Shape, Times, TreeKeys, audit_keys, built};
+use crate::engine::tree::{Places, Shape, Threshold, Times, TreeKeys, audit_keys, built};
 use crate::engine::{AuditForm, AuditInstance, Engine, Registration, World};
 use crate::model::PathKind;
 
@@ -23,7 +23,7 @@ pub const REGISTRATION: Registration = Registration {
     },
     starter: "[engine.safepath]\n\
         height = 4                          # taps of a trip that a release can show\n\
-        threshold = \"own-noise\"\n\
+        threshold = \"level-noise\"           # \"own-noise\" lets fewer false paths through, and fewer true ones\n\
         allocation = \"even\"                 # \"paper\" starves the time taxonomy where there are many slots\n\
         # taxonomy.locations = { fanout = 2, height = 3 }   # left out: halves of the station list; or \"lines\", \"flat\"\n\
         # taxonomy.times = { fanout = 2, height = 3 }       # left out: halves of the day\n",
@@ -58,7 +58,7 @@ fn build(values: &mut Values<'_>, world: Option<&World>) -> Option<Arc<dyn Engin
     let keys = Keys::read(values);
     let taxonomy = Taxonomy::read(&mut values.below("taxonomy"));
     let (keys, taxonomy, world) = (keys?, taxonomy?, world?);
-    let params = keys.tree.params(values, world)?;
+    let params = keys.tree.params(values, world, Threshold::LevelNoise)?;
     let usual = |n_leaves| usual_shape(keys.allocation, n_leaves);
     let settings = Settings {
         places: taxonomy.locations.unwrap_or_else(|| Places::Balanced(usual(world.stations.len()))),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::SeqPt;
 use crate::declare::{Declared, Section, Values};
-use crate::engine::tree::{TreeKeys, audit_keys, built};
+use crate::engine::tree::{Threshold, TreeKeys, audit_keys, built};
 use crate::engine::{AuditForm, Engine, Registration, World};
 use crate::model::PathKind;
 
@@ -31,6 +31,6 @@ crate::keys! {
 
 fn build(values: &mut Values<'_>, world: Option<&World>) -> Option<Arc<dyn Engine>> {
     let (keys, world) = (Keys::read(values)?, world?);
-    let params = keys.tree.params(values, world)?;
+    let params = keys.tree.params(values, world, Threshold::OwnNoise)?;
     built(values, SeqPt::new(params).map_err(|error| vec![error]), world.slots_nominal)
 }

@@ -15,9 +15,9 @@ crate::keys! {
     pub struct TreeKeys {
         /// taps of a trip that a release can show; at most window.max_length
         height: Positive<10_000> = default(4);
-        /// smallest noisy count that is kept: own-noise | level-noise (the paper's text, lets noise through) | an
-        /// integer
-        threshold: Threshold = default("own-noise");
+        /// smallest noisy count that is kept: own-noise | level-noise (the paper's text, keeps more) | an integer. Left
+        /// out: level-noise for safepath, own-noise for the others, as measured (decision 0016)
+        threshold: Threshold = optional("own-noise");
         /// noisy nodes; beyond it the tree is cut in a fixed order, and ε stays spent
         max_nodes: Whole<1, 4_294_967_295> = default(50_000_000);
     }
@@ -25,7 +25,12 @@ crate::keys! {
 
 impl TreeKeys {
     /// What the tree is built from, if the height fits the world.
-    pub fn params(&self, values: &mut Values<'_>, world: &World) -> Option<TreeParams> {
+    pub fn params(
+        &self,
+        values: &mut Values<'_>,
+        world: &World,
+        usual: Threshold,
+    ) -> Option<TreeParams> {
         let (height, max_length) = (self.height.get(), world.max_length);
         if height > max_length {
             let what = format!(
@@ -37,7 +42,7 @@ impl TreeKeys {
         Some(TreeParams {
             epsilon: world.epsilon,
             height,
-            threshold: self.threshold,
+            threshold: self.threshold.unwrap_or(usual),
             max_nodes: self.max_nodes.get(),
             max_length,
             stations: world.stations.clone(),

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::model::{Counts, WindowId};
-use crate::protocol::Why;
 use crate::protocol::partition::PolledRecord;
 use crate::protocol::transaction::{Ended, Transaction};
+use crate::protocol::{Signer, Why};
 use crate::seal::{Rules, SegmentCodec};
 
 /// What an ingest worker is set up with.
@@ -17,6 +17,8 @@ pub struct IngestPlan {
     pub rules: Rules,
     /// Makes segments.
     pub codec: SegmentCodec,
+    /// Signs positions.
+    pub signer: Signer,
     /// The topic of the taps, for the records of rejects.
     pub taps_topic: String,
     /// The last window that was released when this worker started.
@@ -101,6 +103,8 @@ pub enum IngestNote {
     PartitionGone(i32, u64),
     /// Most taps are late or lie before the first window.
     MostTapsLate,
+    /// A transaction took too long; so many records are committed at a time from now on.
+    Slower(usize),
 }
 
 /// How far one window of one partition came with a flush.

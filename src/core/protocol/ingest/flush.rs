@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde_json::json;
 
-use super::{FlushedWindow, Ingest, IngestEffect, IngestNote, Phase, Sealings};
+use super::{FlushedWindow, Ingest, IngestEffect, IngestNote, LEAST, Phase, Sealings};
 use crate::model::{Counts, WindowId};
 use crate::planted;
 use crate::protocol::Why;
-use crate::protocol::transaction::{Ended, OutRecord, Position, Topic, Transaction};
+use crate::protocol::partition::Rejects;
+use crate::protocol::transaction::{Ended, OutRecord, Topic, Transaction};
 use crate::seal::{IngestMetadata, Nonce, SegmentCodec};
 
 /// Markers in one flush; a feed that was away for long catches up in several.
@@ -66,25 +67,36 @@ impl Ingest {
             }
             transaction.records.extend(parts);
             transaction.records.append(&mut markers);
-            let rejects = partition.rejects.iter().map(|(offset, reason)| {
-                let reject = json!({
-                    "topic": self.plan.taps_topic, "partition": number, "offset": offset, "reason": reason.label(),
-                });
-                OutRecord::plain(Topic::Rejects, reject.to_string().into_bytes())
-            });
-            transaction.records.extend(rejects);
+            transaction.records.extend(self.rejects(number, &partition.rejects));
             let sealed_through =
                 due.last().map(|one| one.window).max(partition.state.seals().last());
             let memory =
                 IngestMetadata { sealed_through, greatest_event: partition.state.greatest_event() };
-            transaction.positions.push(Position {
-                partition: number,
-                offset: partition.position,
-                metadata: memory.to_text(),
-            });
+            let position = self.plan.signer.ingest(number, partition.position, memory);
+            transaction.positions.push(position);
         }
         self.phase = Phase::Committing(sealings);
         IngestEffect::Commit(transaction)
+    }
+
+    /// What did not count: one by one, or as sums with the offsets of the first and the last.
+    fn rejects(&self, partition: i32, rejects: &Rejects) -> Vec<OutRecord> {
+        let topic = &self.plan.taps_topic;
+        let record = |reject: serde_json::Value| {
+            OutRecord::plain(Topic::Rejects, reject.to_string().into_bytes())
+        };
+        let alone = rejects.alone.iter().map(|(offset, reason)| {
+            record(json!({
+                "topic": topic, "partition": partition, "offset": offset, "reason": reason.label(),
+            }))
+        });
+        let sums = rejects.sums.iter().map(|(reason, sum)| {
+            record(json!({
+                "topic": topic, "partition": partition, "offset": sum.first, "last_offset": sum.last,
+                "count": sum.n, "reason": reason,
+            }))
+        });
+        alone.chain(sums).collect()
     }
 
     /// The taps of every partition as segments. Nonces are drawn in order, so threads never show.
@@ -126,6 +138,7 @@ impl Ingest {
             }
             // What was lost is dropped when the group says so; the rest is sent again.
             Ended::Aborted | Ended::Lost => self.must_poll = true,
+            Ended::TooLong => return self.start_over_with_less(),
             Ended::Fenced(reason) => return vec![self.leave(Why::Replaced(reason))],
             Ended::Unknown(reason) => return vec![self.leave(Why::Unknown(reason))],
         }
@@ -133,6 +146,18 @@ impl Ingest {
             effects.push(self.leave(Why::Stopped));
         }
         effects
+    }
+
+    /// The brokers are slower than this flush is large: forget it, read again from the last commit, and commit less at
+    /// a time from now on.
+    fn start_over_with_less(&mut self) -> Vec<IngestEffect> {
+        if self.is_stopping {
+            return vec![self.leave(Why::Stopped)];
+        }
+        self.most = (self.most / 4).max(LEAST);
+        let all: BTreeSet<i32> = std::mem::take(&mut self.partitions).into_keys().collect();
+        self.phase = Phase::Positions(all.clone());
+        vec![IngestEffect::Tell(IngestNote::Slower(self.most)), IngestEffect::ReadPositions(all)]
     }
 
     /// How far each window came with this flush.

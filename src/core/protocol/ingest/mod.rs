@@ -14,14 +14,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 
 use super::partition::{Partition, PolledRecord};
-use super::{Error, Why, metadata};
+use super::{Error, Why};
 use crate::planted;
 use crate::seal::{
     Closing, Finished, IngestMetadata, Nonce, PartitionState, Rules, Sealing, Watermark,
 };
 
-/// Taps held before a flush comes early: 24 bytes each.
-pub const HELD_MAX: usize = 2_000_000;
+/// Records of one flush, taps and rejects together. A tap takes 24 bytes here and about as many in a segment, so that a
+/// transaction stays below some 50 MB.
+pub const FLUSH_MAX: usize = 2_000_000;
+/// However slow the brokers are, a flush holds so many.
+const LEAST: usize = 10_000;
 /// How often the ends of quiet partitions are asked for while a window waits for them.
 const END_CHECK: SignedDuration = SignedDuration::from_millis(500);
 
@@ -54,6 +57,8 @@ pub struct Ingest {
     now: Timestamp,
     last_flush: Timestamp,
     last_end_check: Option<Timestamp>,
+    /// Records of one flush at most.
+    most: usize,
     /// A transaction failed; only polling brings the group's news, so the next one waits for a poll.
     must_poll: bool,
     is_stopping: bool,
@@ -76,6 +81,7 @@ impl Ingest {
             now,
             last_flush: now,
             last_end_check: None,
+            most: FLUSH_MAX,
             must_poll: false,
             is_stopping: false,
             n_taps: 0,
@@ -135,9 +141,14 @@ impl Ingest {
         &self.plan.rules
     }
 
-    /// How many more taps may be held.
+    /// How many more records may be read before the next flush.
     pub fn room(&self) -> usize {
-        HELD_MAX.saturating_sub(self.n_held())
+        self.most.saturating_sub(self.n_uncommitted())
+    }
+
+    fn n_uncommitted(&self) -> usize {
+        let n: u64 = self.partitions.values().map(Partition::n_uncommitted).sum();
+        usize::try_from(n).unwrap_or(usize::MAX)
     }
 
     fn n_held(&self) -> usize {
@@ -174,7 +185,7 @@ impl Ingest {
         for &number in gained {
             let (offset, memory) = match committed.get(&number) {
                 Some(Some(commit)) => {
-                    let memory = metadata::read_ingest(number, &commit.metadata)?;
+                    let memory = self.plan.signer.read_ingest(number, commit)?;
                     // Somebody decided where to go on, with Kafka's tools: they commit a position and nothing else.
                     (commit.offset, memory.unwrap_or(self.after_what_is_released()))
                 }
@@ -282,7 +293,7 @@ impl Ingest {
         let changed = self.partitions.values().any(|partition| partition.n_uncommitted() > 0);
         let sealing =
             || self.partitions.values().any(|partition| !self.due(&partition.state, 1).is_empty());
-        self.n_held() >= HELD_MAX
+        self.n_uncommitted() >= self.most
             || (changed && self.now.duration_since(self.last_flush) >= self.plan.flush)
             || sealing()
     }

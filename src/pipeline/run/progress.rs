@@ -1,0 +1,106 @@
+//! Whether a worker comes along: how fast it reads, how far it has to go, and whether it reads nothing although there
+//! is something to read.
+
+use std::time::{Duration, Instant};
+
+use super::Event;
+
+/// So often a worker that is far behind says how it comes along.
+const SAID_EVERY: Duration = Duration::from_secs(10);
+/// Records to the end from which on a worker is far behind.
+const FAR: i64 = 200_000;
+
+/// How far and how fast, by the positions that were reached.
+#[derive(Debug)]
+pub(super) struct Pace {
+    since: Instant,
+    n_read: u64,
+    said: Option<Instant>,
+    rate: f64,
+}
+
+impl Pace {
+    pub(super) fn new() -> Self {
+        Self { since: Instant::now(), n_read: 0, said: None, rate: 0.0 }
+    }
+
+    /// So many records were read since the last time.
+    pub(super) fn read(&mut self, n: u64) {
+        self.n_read += n;
+    }
+
+    /// How it comes along, now and then.
+    pub(super) fn event(&mut self, lag: i64) -> Option<Event> {
+        const MEASURED_OVER: Duration = Duration::from_secs(2);
+        let elapsed = self.since.elapsed();
+        if elapsed < MEASURED_OVER {
+            return None;
+        }
+        self.rate = self.n_read as f64 / elapsed.as_secs_f64();
+        (self.since, self.n_read) = (Instant::now(), 0);
+        let is_due = self.said.is_none_or(|said| said.elapsed() >= SAID_EVERY);
+        let is_behind = lag >= FAR && is_due;
+        if is_behind {
+            self.said = Some(Instant::now());
+        }
+        Some(Event::Progress { lag, rate: self.rate, is_behind })
+    }
+}
+
+/// Notices when nothing is read for long although there is something.
+#[derive(Debug)]
+pub(super) struct Standstill {
+    position: i64,
+    moved: Instant,
+    looked: Instant,
+    limit: Duration,
+}
+
+impl Standstill {
+    pub(super) fn new(limit: Duration) -> Self {
+        let now = Instant::now();
+        Self { position: i64::MIN, moved: now, looked: now, limit }
+    }
+
+    /// The worker is at this position, over all that it reads. Gives for how long nothing came although `end` says
+    /// that there is more; the end is asked for seldom, and only while nothing moves.
+    pub(super) fn at(
+        &mut self,
+        position: i64,
+        end: impl FnOnce() -> Option<i64>,
+    ) -> Option<Duration> {
+        if position != self.position {
+            (self.position, self.moved) = (position, Instant::now());
+            return None;
+        }
+        if self.moved.elapsed() < self.limit || self.looked.elapsed() < self.limit / 10 {
+            return None;
+        }
+        self.looked = Instant::now();
+        match end() {
+            Some(end) if end > position => Some(self.moved.elapsed()),
+            // At the end, nothing need move. Brokers that do not answer are found by their own limits.
+            _ => {
+                self.moved = Instant::now();
+                None
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_standstill_is_noticed_only_where_there_is_more_to_read() {
+        let mut standstill = Standstill::new(Duration::ZERO);
+        assert_eq!(standstill.at(5, || Some(9)), None, "it has just come here");
+        assert!(standstill.at(5, || Some(9)).is_some());
+        assert_eq!(standstill.at(5, || Some(5)), None, "at the end");
+        assert_eq!(standstill.at(5, || None), None, "nobody knows");
+        assert_eq!(standstill.at(6, || Some(9)), None, "it moves");
+        let mut patient = Standstill::new(Duration::from_secs(60));
+        assert_eq!((patient.at(5, || Some(9)), patient.at(5, || Some(9))), (None, None));
+    }
+}
