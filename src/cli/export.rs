@@ -14,6 +14,8 @@ use crate::kafka::{Received, read_committed};
 use crate::publish::topic::{Gathering, RecordKind, TopicRecord, is_release_id};
 use crate::publish::{write_exported_catalog, write_rebuilt};
 
+/// Releases without their end that are held at a time.
+const OPEN_MOST: usize = 16;
 const INCOMPLETE: &str = "it is incomplete: its end is missing";
 const NO_MANIFEST: &str = "it does not begin with its manifest";
 
@@ -108,6 +110,12 @@ impl Exporter<'_> {
             Err(error) => Err(error.to_string()),
         };
         let begun = begun.map_err(|what| self.complain(&id, &what)).ok();
+        // Releases come one after the other, each in a transaction of its own: many that are open are nobody's.
+        while self.open.len() >= OPEN_MOST {
+            if let Some((first, Some(_))) = self.open.pop_first() {
+                self.complain(&first, INCOMPLETE);
+            }
+        }
         self.open.insert(id, begun);
     }
 

@@ -145,11 +145,8 @@ pub(super) async fn stop_on_signals(stop: Stop) {
 
 /// What the console knows from the configuration.
 fn facts(settings: &Settings) -> Facts {
-    let windows = settings.span().map(|span| settings.calendar.windows_within(&span));
-    let range = windows.and_then(|windows| {
-        let (first, last) = (windows.first()?.id(), windows.last()?.id());
-        Some((first, WindowId::new(last.number() + 1)))
-    });
+    let ends = settings.span().and_then(|span| settings.calendar.ends_within(&span));
+    let range = ends.and_then(|(first, last)| Some((first, last.next()?)));
     let engine = settings.engine.describe();
     Facts {
         feed: settings.feed.id.clone(),

@@ -127,11 +127,9 @@ impl Property {
         alone.set(&self.name, &self.value);
         let error = alone.create_native_config().err()?;
         Some(match error {
-            // The last part is librdkafka's sentence; it never repeats a value that is secret.
-            rdkafka::error::KafkaError::ClientConfig(_, what, _, _) if self.is_secret => what,
-            rdkafka::error::KafkaError::ClientConfig(_, what, _, value) => {
-                format!("{what} (the value is {value:?})")
-            }
+            // The last part is librdkafka's sentence; it never repeats a value that is secret. The value itself is not
+            // shown: a name that nobody knows may be a misspelt password's.
+            rdkafka::error::KafkaError::ClientConfig(_, what, _, _) => what,
             other => other.to_string(),
         })
     }

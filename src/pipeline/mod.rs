@@ -32,7 +32,7 @@ fn release_plan(
     publish: publish::Settings,
     edition: Edition,
 ) -> protocol::ReleasePlan<publish::Renderer> {
-    let span = settings.span().map(|span| settings.calendar.windows_within(&span));
+    let ends = settings.span().map(|span| settings.calendar.ends_within(&span));
     let from = || settings.from.and_then(|from| settings.calendar.first_window_from(from));
     protocol::ReleasePlan {
         engine: settings.engine.clone(),
@@ -46,9 +46,9 @@ fn release_plan(
         n_stations: settings.stations.len(),
         codec: codec(settings),
         signer: signer(settings),
-        last: span.as_ref().and_then(|windows| windows.last()).map(Window::id),
-        first: match &span {
-            Some(windows) => windows.first().map(Window::id),
+        last: ends.flatten().map(|(_, last)| last),
+        first: match ends {
+            Some(ends) => ends.map(|(first, _)| first),
             None => from(),
         },
         not_before_secs: settings.release.not_before_secs,
@@ -137,6 +137,12 @@ pub enum Error {
         /// Day start.
         start: String,
     },
+    /// More windows than anybody releases at once.
+    #[error(
+        "between --from {from} and --to {to} lie about {n} windows, and at most {most} are released at once; name a \
+         shorter range"
+    )]
+    TooManyWindows { from: String, to: String, n: u64, most: u64 },
     /// Nothing in the file counts.
     #[error(
         "no tap of {path} counts{why}; name the windows with --from and --to to release them all the same"
@@ -269,6 +275,7 @@ impl Error {
             Self::Engine(error) => error.kind(),
             Self::Publish(error) => error.kind(),
             Self::NoWindow { .. }
+            | Self::TooManyWindows { .. }
             | Self::NoTaps { .. }
             | Self::TwoLedgers { .. }
             | Self::NoLedgerYet { .. }

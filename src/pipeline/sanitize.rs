@@ -287,7 +287,13 @@ pub fn window_named(settings: &Settings, name: &str) -> Result<Span, Error> {
 }
 
 fn windows_of(settings: &Settings, span: &Span) -> Result<Vec<Window>, Error> {
-    let windows = settings.calendar.windows_within(span);
+    const MOST: u64 = 100_000;
+    let n = settings.calendar.count_within(span);
+    if n > MOST {
+        let (from, to) = (span.from.to_string(), span.to.to_string());
+        return Err(Error::TooManyWindows { from, to, n, most: MOST });
+    }
+    let windows: Vec<Window> = settings.calendar.windows_within(span).collect();
     if windows.is_empty() {
         let length = SignedDuration::from_secs(settings.calendar.length_secs());
         let start = settings.calendar.day_start_secs();
@@ -305,7 +311,7 @@ fn windows_of(settings: &Settings, span: &Span) -> Result<Vec<Window>, Error> {
 /// never hold a tap.
 fn bounds(windows: &[Window]) -> Option<Range<WindowId>> {
     let (first, last) = (windows.first()?.id(), windows.last()?.id());
-    Some(first..WindowId::new(last.number() + 1))
+    Some(first..last.next()?)
 }
 
 fn nothing_counts(path: &Path, counts: &Counts) -> Error {

@@ -78,8 +78,27 @@ impl View {
         if let Some(table) = file(LENGTHS_CSV) {
             view.lengths(table)?;
         }
+        view.coarsen();
         view.flows.sort_by(|a, b| b.trips.value.cmp(&a.trips.value).then(a.cmp_ends(b)));
         Some(view)
+    }
+
+    /// Pages draw so many columns at most: of finer slots several are put together, under the first one's name.
+    fn coarsen(&mut self) {
+        const COLUMNS: usize = 400;
+        let together = self.slots.len().div_ceil(COLUMNS);
+        if together <= 1 {
+            return;
+        }
+        self.slots = self.slots.iter().step_by(together).cloned().collect();
+        for row in self.heat.values_mut() {
+            let merged = row.chunks(together).map(|cells| {
+                let mut sum = cells[0];
+                cells[1..].iter().for_each(|cell| sum.add(*cell));
+                sum
+            });
+            *row = merged.collect();
+        }
     }
 
     /// The station of this id.

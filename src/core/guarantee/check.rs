@@ -41,6 +41,12 @@ pub enum Breach {
         /// How many should.
         k: u64,
     },
+    /// Nobody can say in any reasonable time.
+    #[error("the check was given up after {most} steps: no release that this program makes takes so many")]
+    TooMuchWork {
+        /// Steps that were made.
+        most: u64,
+    },
     /// An adversary infers a place of others.
     #[error(
         "adversary {adversary} sees {support} trajectories as the same, and {holders} of them visit one foreign \

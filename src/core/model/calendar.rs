@@ -179,12 +179,28 @@ impl Calendar {
     }
 
     /// Every window that lies wholly inside the span, in order.
-    pub fn windows_within(&self, span: &Span) -> Vec<Window> {
+    pub fn windows_within(&self, span: &Span) -> impl DoubleEndedIterator<Item = Window> + '_ {
+        self.numbers_within(span).filter_map(|number| self.window(WindowId(number)))
+    }
+
+    /// The first and the last of them, however many there are.
+    pub fn ends_within(&self, span: &Span) -> Option<(WindowId, WindowId)> {
+        let first = self.windows_within(span).next()?;
+        let last = self.windows_within(span).next_back()?;
+        Some((first.id(), last.id()))
+    }
+
+    /// How many windows a span has at most: some may have no time, by a clock change.
+    pub fn count_within(&self, span: &Span) -> u64 {
+        let numbers = self.numbers_within(span);
+        numbers.end.abs_diff(numbers.start.min(numbers.end))
+    }
+
+    fn numbers_within(&self, span: &Span) -> std::ops::Range<i64> {
         let from = civil_secs(span.from) - self.origin_secs();
         let to = civil_secs(span.to) - self.origin_secs();
         let first = from.div_euclid(self.length_secs) + i64::from(from % self.length_secs != 0);
-        let past = to.div_euclid(self.length_secs);
-        (first..past).filter_map(|number| self.window(WindowId(number))).collect()
+        first..to.div_euclid(self.length_secs)
     }
 
     /// The first window that begins at or after this civil time.

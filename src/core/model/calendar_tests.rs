@@ -46,7 +46,7 @@ fn a_window_inside_the_skipped_hour_does_not_exist() {
     let quarters = calendar("America/Toronto", 900, 0, 300);
     let span =
         Span { from: "2024-03-10T01:30".parse().unwrap(), to: "2024-03-10T03:30".parse().unwrap() };
-    let names: Vec<_> = quarters.windows_within(&span).iter().map(Window::name).collect();
+    let names: Vec<_> = quarters.windows_within(&span).map(|window| window.name()).collect();
     assert_eq!(
         names,
         [
@@ -73,9 +73,9 @@ fn a_span_takes_whole_windows_only() {
         from: weeks.parse_moment(from).unwrap(),
         to: weeks.parse_moment(to).unwrap(),
     };
-    assert_eq!(weeks.windows_within(&span("2015-11-09", "2015-11-23")).len(), 2);
-    assert_eq!(weeks.windows_within(&span("2015-11-10", "2015-11-23")).len(), 1);
-    assert_eq!(weeks.windows_within(&span("2015-11-10", "2015-11-16")).len(), 0);
+    assert_eq!(weeks.windows_within(&span("2015-11-09", "2015-11-23")).count(), 2);
+    assert_eq!(weeks.windows_within(&span("2015-11-10", "2015-11-23")).count(), 1);
+    assert_eq!(weeks.windows_within(&span("2015-11-10", "2015-11-16")).count(), 0);
 }
 
 #[test]
@@ -107,4 +107,15 @@ proptest! {
         prop_assert_eq!(next.start(), window.end());
         prop_assert!(next.id() > window.id());
     }
+}
+
+/// Four hundred years of minutes have a first and a last one without anybody listing them.
+#[test]
+fn the_ends_of_a_wide_range_are_found_without_a_list() {
+    let minutes = Calendar::new(TimeZone::UTC, 60, 0, 60).unwrap();
+    let wide = span("2015-11-09", "2415-11-09");
+    let (first, last) = minutes.ends_within(&wide).unwrap();
+    assert_eq!(last.number() - first.number() + 1, minutes.count_within(&wide).cast_signed());
+    assert_eq!(minutes.ends_within(&span("2015-11-09", "2015-11-09")), None);
+    assert_eq!(minutes.count_within(&span("2015-11-10", "2015-11-09")), 0);
 }

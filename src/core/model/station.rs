@@ -147,6 +147,19 @@ fn complaints_about(listed: &[Station]) -> Vec<String> {
         } else if let Some(first) = seen.insert(id.as_str(), row) {
             complaints.push(format!("row {row}: the id {id:?} stands in row {first} already"));
         }
+        for (what, text) in [("id", id), ("name", &station.name), ("line", &station.line)] {
+            if text.chars().any(char::is_control) && what != "id" {
+                complaints.push(format!("row {row}: the {what} {text:?} has a control character"));
+            }
+            // Spreadsheets open releases.
+            let is_formula = text.starts_with(['=', '+', '-', '@']) && text.parse::<f64>().is_err();
+            if is_formula && text.len() > 1 {
+                complaints.push(format!(
+                    "row {row}: the {what} {text:?} begins like a formula, and spreadsheets would take it for one; write \
+                     it otherwise"
+                ));
+            }
+        }
         for (what, value, most) in [("lat", &station.lat, 90.0), ("lon", &station.lon, 180.0)] {
             let fits = value.parse::<f64>().is_ok_and(|degrees| degrees.abs() <= most);
             if !value.is_empty() && !fits {
@@ -168,6 +181,19 @@ mod tests {
         assert_eq!(stations.as_listed(), [StationIx(1), StationIx(0)]);
         assert_eq!(stations.get(StationIx(1)).line, "x");
         assert_eq!(stations.find("c"), None);
+    }
+
+    #[test]
+    fn names_that_a_terminal_or_a_spreadsheet_would_obey_are_refused() {
+        for name in ["=HYPERLINK(1)", "+1+2", "@SUM(A1)", "-cmd", "Bell\u{7}", "two\nlines"] {
+            let station = Station { id: "a".to_owned(), name: name.to_owned(), ..Station::default() };
+            let complaints = Stations::new(vec![station]).unwrap_err();
+            assert_eq!(complaints.len(), 1, "{name:?}: {complaints:?}");
+        }
+        for id in ["-1", "+2.5", "-", "a=b"] {
+            let station = Station { id: id.to_owned(), ..Station::default() };
+            assert!(Stations::new(vec![station]).is_ok(), "{id:?}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@
 use std::fmt;
 use std::io::{BufWriter, Write};
 
-use bincode::config::{Configuration, Fixint, LittleEndian};
+use bincode::config::{Configuration, Fixint, Limit, LittleEndian};
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 
@@ -40,6 +40,10 @@ impl Version {
 
 const FORM: Configuration<LittleEndian, Fixint> =
     bincode::config::standard().with_little_endian().with_fixed_int_encoding();
+/// The same for bytes that somebody else may have written: a length that lies takes no more memory than a segment has.
+const READ: Configuration<LittleEndian, Fixint, Limit<PLAIN_MOST>> = FORM.with_limit::<PLAIN_MOST>();
+/// More than any segment holds.
+const PLAIN_MOST: usize = 64 << 20;
 
 /// The MAC of the canonical plaintext, computed while it is written: the batch is never held twice.
 pub(super) fn batch_mac(secret: &Secret, window: &Window, trajectories: &Trajectories) -> Mac {
@@ -245,7 +249,7 @@ impl SegmentCodec {
             .decrypt(&XNonce::from(nonce), Payload { msg: sealed, aad: public })
             .map_err(|_| SegmentError::OtherSecret)?;
         let ((inner, feed, layout, partition, n_partitions, packed), _): (Contents, usize) =
-            bincode::decode_from_slice(&contents, FORM).map_err(|_| SegmentError::NotASegment)?;
+            bincode::decode_from_slice(&contents, READ).map_err(|_| SegmentError::NotASegment)?;
         if inner != version as u16 {
             return Err(SegmentError::OtherVersion { found: inner.to_string() });
         }
@@ -269,7 +273,7 @@ fn stamps(mut plain: &[u8], version: Version) -> Result<Vec<Stamp>, SegmentError
     let mut stamps = Vec::with_capacity(plain.len() / 24);
     while !plain.is_empty() {
         let ((halves, offset_millis, station), used): (([u64; 2], u32, u32), usize) =
-            bincode::decode_from_slice(plain, FORM).map_err(|_| SegmentError::NotASegment)?;
+            bincode::decode_from_slice(plain, READ).map_err(|_| SegmentError::NotASegment)?;
         let card = CardKey::from_halves(halves);
         let station_and_kind = match version {
             Version::Plain => station.checked_shl(2).filter(|shifted| shifted >> 2 == station),

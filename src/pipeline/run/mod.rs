@@ -197,7 +197,7 @@ fn ingest_session(service: &Service<'_>, stop: &Stop) -> Result<Why, Error> {
     };
     let settings = service.settings;
     let past = settings.span().and_then(|span| {
-        settings.calendar.windows_within(&span).last().and_then(|last| last.id().next())
+        settings.calendar.ends_within(&span).and_then(|(_, last)| last.next())
     });
     let range = first..past.unwrap_or(WindowId::new(i64::MAX));
     let gate = settings.gate(Some(range));

@@ -13,6 +13,9 @@ use super::super::signature::{self, SIGNATURE, SIGNATURE_MOST_BYTES};
 use super::{End, FORMAT, Line, RecordKind, TopicRecord, file_record};
 use crate::model::Digest;
 
+/// No file of a release is longer, whatever a manifest says.
+const FILE_MOST_BYTES: u64 = 4 << 30;
+
 /// A release that came out of its records whole.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rebuilt {
@@ -115,6 +118,10 @@ impl Gathering {
         let window = window_name(&id).ok_or_else(|| RebuildError::new("its id names no window"))?;
         let mut listed = BTreeMap::new();
         for file in package.privacy.files {
+            if file.bytes > FILE_MOST_BYTES {
+                let name = &file.name;
+                return Err(RebuildError(format!("its manifest lists {name:?} with more than 4 GiB")));
+            }
             if let Some(twice) = listed.insert(file.name.clone(), file) {
                 return Err(RebuildError(format!("its manifest lists {:?} twice", twice.name)));
             }

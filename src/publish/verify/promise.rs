@@ -6,6 +6,9 @@ use super::super::parquet::Table;
 use crate::guarantee::{self, Guarantee, Trip};
 use crate::model::{Doublet, Portion, StationIx};
 
+/// More than any city has; sums below it cannot overflow.
+const PASSENGERS_MOST: u64 = 1 << 53;
+
 /// What the rows say against the guarantee, if anything. `Err` blames the manifest.
 pub(super) fn check(
     promise: &Guarantee,
@@ -14,6 +17,11 @@ pub(super) fn check(
 ) -> Result<Option<String>, String> {
     let owned = Rows::of(table);
     let trips = owned.trips();
+    // Sums of counts are what promises are about; more than there are people on many Earths are nobody's.
+    let all = trips.iter().try_fold(0_u64, |sum, trip| sum.checked_add(trip.count));
+    if all.is_none_or(|all| all > PASSENGERS_MOST) {
+        return Ok(Some("stands for more passengers than there can be".to_owned()));
+    }
     let breach = match promise {
         Guarantee::Lk { l: 0, .. } | Guarantee::Lk { k: 0, .. } => {
             return Err("has no privacy.guarantee.L and K that are positive numbers".to_owned());

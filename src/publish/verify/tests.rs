@@ -331,3 +331,18 @@ fn a_place_without_any_release_is_bad_usage() {
         assert!(error.to_string().contains("no release in"), "{error}");
     }
 }
+
+#[test]
+fn counts_beyond_all_people_are_a_problem_and_no_panic() {
+    let (_out, dir) = copied();
+    let text = fs::read_to_string(dir.join(PATHS_CSV)).unwrap();
+    let grown = |line: &str| {
+        let (_, path) = line.split_once(',').unwrap();
+        format!("{},{path}\n", i64::MAX)
+    };
+    let rows: String = text.lines().skip(1).map(grown).collect();
+    assert!(rows.lines().count() > 1);
+    fs::write(dir.join(PATHS_CSV), format!("count,path\n{rows}")).unwrap();
+    reseal(&dir, |_| ());
+    assert!(blamed(&dir, PATHS_CSV, "more passengers than there can be"));
+}

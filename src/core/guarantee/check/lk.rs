@@ -4,8 +4,16 @@
 use super::{Breach, Trip};
 use crate::model::Doublet;
 
-/// Every sequence of at most `l` doublets that occurs is contained in at least `k` trajectories.
+/// Doublets that are looked at before a check is given up. A release of a city takes a thousandth of it.
+const WORK_MAX: u64 = 2_000_000_000;
+
+/// Every sequence of at most `l` doublets that occurs is contained in at least `k` trajectories. Rows that somebody made
+/// up could keep a check busy for years: one that takes too long is a breach of its own.
 pub fn lk(trips: &[Trip<'_>], l: u32, k: u64) -> Result<(), Breach> {
+    lk_within(trips, l, k, WORK_MAX)
+}
+
+pub(super) fn lk_within(trips: &[Trip<'_>], l: u32, k: u64, most: u64) -> Result<(), Breach> {
     let index = Index::new(trips);
     let longest = trips.iter().map(|trip| trip.path.len()).max().unwrap_or(0);
     if longest <= l as usize {
@@ -14,7 +22,49 @@ pub fn lk(trips: &[Trip<'_>], l: u32, k: u64) -> Result<(), Breach> {
     }
     let everywhere: Vec<Start> =
         (0..index.paths.len()).map(|trip| Start { trip, from: 0 }).collect();
-    index.grow(&everywhere, 1, l as usize, k)
+    let mut growth = Growth { index: &index, longest: l as usize, k, work_left: most, most };
+    growth.grow(&everywhere, 1)
+}
+
+/// A search through all sequences.
+struct Growth<'a> {
+    index: &'a Index,
+    longest: usize,
+    k: u64,
+    work_left: u64,
+    most: u64,
+}
+
+impl Growth<'_> {
+    /// Counts what can follow; `starts` are the trajectories with the present sequence, behind its first match.
+    fn grow(&mut self, starts: &[Start], length: usize) -> Result<(), Breach> {
+        let Index { paths, counts, .. } = self.index;
+        // Every doublet of the rests, with the trajectory and the place behind it; the first in each counts.
+        let mut next: Vec<(u32, usize, usize)> = Vec::new();
+        for start in starts {
+            let rest = paths[start.trip][start.from..].iter().enumerate();
+            next.extend(rest.map(|(at, &doublet)| (doublet, start.trip, start.from + at + 1)));
+        }
+        let left = self.work_left.checked_sub(next.len() as u64);
+        self.work_left = left.ok_or(Breach::TooMuchWork { most: self.most })?;
+        next.sort_unstable();
+        next.dedup_by_key(|(doublet, trip, _)| (*doublet, *trip));
+        for same in next.chunk_by(|a, b| a.0 == b.0) {
+            let support = same.iter().map(|&(_, trip, _)| counts[trip]).sum();
+            if support < self.k {
+                return Err(Breach::Rare { length, support, k: self.k });
+            }
+            // Whatever follows in a row that stands for K trajectories is shared by K: only rows below K can make
+            // something rare, and what follows is looked at only where there is one.
+            let is_safe = same.iter().all(|&(_, trip, _)| counts[trip] >= self.k);
+            if length < self.longest && !is_safe {
+                let below: Vec<Start> =
+                    same.iter().map(|&(_, trip, from)| Start { trip, from }).collect();
+                self.grow(&below, length + 1)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Paths with their doublets numbered.
@@ -46,30 +96,6 @@ impl Index {
             counts: trips.iter().map(|trip| trip.count).collect(),
             n_doublets: known.len(),
         }
-    }
-
-    /// Counts what can follow; `starts` are the trajectories with the present sequence, behind its first match.
-    fn grow(&self, starts: &[Start], length: usize, most: usize, k: u64) -> Result<(), Breach> {
-        // Every doublet of the rests, with the trajectory and the place behind it; the first in each counts.
-        let mut next: Vec<(u32, usize, usize)> = Vec::new();
-        for start in starts {
-            let rest = self.paths[start.trip][start.from..].iter().enumerate();
-            next.extend(rest.map(|(at, &doublet)| (doublet, start.trip, start.from + at + 1)));
-        }
-        next.sort_unstable();
-        next.dedup_by_key(|(doublet, trip, _)| (*doublet, *trip));
-        for same in next.chunk_by(|a, b| a.0 == b.0) {
-            let support = same.iter().map(|&(_, trip, _)| self.counts[trip]).sum();
-            if support < k {
-                return Err(Breach::Rare { length, support, k });
-            }
-            if length < most {
-                let below: Vec<Start> =
-                    same.iter().map(|&(_, trip, from)| Start { trip, from }).collect();
-                self.grow(&below, length + 1, most, k)?;
-            }
-        }
-        Ok(())
     }
 
     /// Every whole path is contained in at least `k` trajectories.
