@@ -1,7 +1,7 @@
 //! Connections: how many, for how long, and who is still answered when there are too many.
 //!
-//! H-4: half a request holds a place for seconds, not for minutes. When all places are taken, a few more are for questions
-//! about health alone; whoever asks for anything else there is told to come back.
+//! H-4: half a request holds a place for seconds, not for minutes. When all places are taken, a few more are for
+//! questions about health alone; whoever asks for anything else there is told to come back.
 
 use std::pin::pin;
 use std::sync::Arc;

@@ -3,7 +3,8 @@
 //!
 //! `TAPVEIL_CRASH_AT=name` or `name:3` (the third time) ends it; `TAPVEIL_STOP_AT` sends it SIGSTOP instead, so that
 //! somebody can wake it when another worker has taken over; `TAPVEIL_PANIC_AT` panics, as a broken invariant would; and
-//! `TAPVEIL_HANG_AT` never comes back, as a call to a broker might. A shipped build holds neither the names nor the variables.
+//! `TAPVEIL_HANG_AT` never comes back, as a call to a broker might. A shipped build holds neither the names nor the
+//! variables.
 
 #[cfg(feature = "crash-points")]
 mod wanted {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::engine::ReleaseId;
 use crate::protocol::OutRecord;
@@ -93,12 +94,31 @@ impl Files {
         disk::sync_dir(&self.out).map_err(Error::io("write", &self.out))
     }
 
-    /// Several feeds may write into one directory at the same time: each writes aside under a name of its own, and looks
-    /// again until the catalog says what the directories say.
+    /// What dead runs left of a catalog. One that is being written is younger than an hour, and no present program
+    /// uses the plain name. Housekeeping: it may fail.
+    fn clear_old_partials(&self) {
+        const OLD: Duration = Duration::from_secs(3_600);
+        let Ok(entries) = self.out.read_dir() else { return };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let is_partial = name.to_str().is_some_and(|name| {
+                name.starts_with(".catalog.json.") && name.ends_with(".partial")
+            });
+            let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
+            if is_partial && (name == ".catalog.json.partial" || age().is_some_and(|age| age > OLD))
+            {
+                fs::remove_file(entry.path()).ok();
+            }
+        }
+    }
+
+    /// Several feeds may write into one directory at the same time: each writes aside under a name of its own, and
+    /// looks again until the catalog says what the directories say.
     pub(super) fn write_catalog(&self) -> Result<(), Error> {
         const LOOKS: usize = 5;
         let target = self.out.join(CATALOG);
         let partial = self.out.join(format!(".catalog.json.{}.partial", std::process::id()));
+        self.clear_old_partials();
         for _ in 0..LOOKS {
             let text = self.followed.scan(&self.out).map_err(Error::io("list", &self.out))?.text();
             if disk::read(&target, CATALOG_MOST_BYTES).is_ok_and(|there| there == text) {

@@ -42,7 +42,9 @@ pub enum Breach {
         k: u64,
     },
     /// Nobody can say in any reasonable time.
-    #[error("the check was given up after {most} steps: no release that this program makes takes so many")]
+    #[error(
+        "the check was given up after {most} steps: no release that this program makes takes so many"
+    )]
     TooMuchWork {
         /// Steps that were made.
         most: u64,

@@ -186,7 +186,8 @@ mod tests {
     #[test]
     fn names_that_a_terminal_or_a_spreadsheet_would_obey_are_refused() {
         for name in ["=HYPERLINK(1)", "+1+2", "@SUM(A1)", "-cmd", "Bell\u{7}", "two\nlines"] {
-            let station = Station { id: "a".to_owned(), name: name.to_owned(), ..Station::default() };
+            let station =
+                Station { id: "a".to_owned(), name: name.to_owned(), ..Station::default() };
             let complaints = Stations::new(vec![station]).unwrap_err();
             assert_eq!(complaints.len(), 1, "{name:?}: {complaints:?}");
         }

@@ -108,8 +108,8 @@ pub enum Error {
     /// A commit whose metadata this feed did not sign.
     #[error(
         "the position committed for partition {partition} was not signed by this feed: somebody else committed for the \
-         group, or the secret is another one. Nothing is read or released from it; find out who may commit (deploy/kafka/ \
-         ACLS.md), then restore the position (RUNBOOK, \"Positions that this feed did not sign\")"
+         group, or the secret is another one. Nothing is read or released from it. Find out who may commit \
+         (deploy/kafka/ACLS.md), then restore the position (deploy/RUNBOOK.md, Positions that this feed did not sign)"
     )]
     ForgedMetadata { partition: i32 },
     /// A commit of a version that did not sign.

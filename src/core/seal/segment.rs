@@ -41,7 +41,8 @@ impl Version {
 const FORM: Configuration<LittleEndian, Fixint> =
     bincode::config::standard().with_little_endian().with_fixed_int_encoding();
 /// The same for bytes that somebody else may have written: a length that lies takes no more memory than a segment has.
-const READ: Configuration<LittleEndian, Fixint, Limit<PLAIN_MOST>> = FORM.with_limit::<PLAIN_MOST>();
+const READ: Configuration<LittleEndian, Fixint, Limit<PLAIN_MOST>> =
+    FORM.with_limit::<PLAIN_MOST>();
 /// More than any segment holds.
 const PLAIN_MOST: usize = 64 << 20;
 

@@ -196,9 +196,9 @@ fn ingest_session(service: &Service<'_>, stop: &Stop) -> Result<Why, Error> {
         return Ok(Why::Stopped);
     };
     let settings = service.settings;
-    let past = settings.span().and_then(|span| {
-        settings.calendar.ends_within(&span).and_then(|(_, last)| last.next())
-    });
+    let past = settings
+        .span()
+        .and_then(|span| settings.calendar.ends_within(&span).and_then(|(_, last)| last.next()));
     let range = first..past.unwrap_or(WindowId::new(i64::MAX));
     let gate = settings.gate(Some(range));
     let calendar = settings.calendar.clone();

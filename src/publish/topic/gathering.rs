@@ -120,7 +120,9 @@ impl Gathering {
         for file in package.privacy.files {
             if file.bytes > FILE_MOST_BYTES {
                 let name = &file.name;
-                return Err(RebuildError(format!("its manifest lists {name:?} with more than 4 GiB")));
+                return Err(RebuildError(format!(
+                    "its manifest lists {name:?} with more than 4 GiB"
+                )));
             }
             if let Some(twice) = listed.insert(file.name.clone(), file) {
                 return Err(RebuildError(format!("its manifest lists {:?} twice", twice.name)));
