@@ -13,7 +13,6 @@ use crate::config::{self, Settings, Statement};
 use crate::console::{Facts, Opened, Shown, Token};
 use crate::engine::Registry;
 use crate::metrics::{Board, Health, Metrics, Status};
-use crate::model::WindowId;
 use crate::pipeline::Observers;
 use crate::pipeline::run::{Role, Service, Stop};
 use crate::seal::Closing;

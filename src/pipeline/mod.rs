@@ -22,7 +22,7 @@ pub use event::{Event, Observers, Weight};
 
 use crate::config::{Settings, Statement};
 use crate::ledger::Edition;
-use crate::model::{Digest, ErrorKind, Window};
+use crate::model::{Digest, ErrorKind};
 use crate::seal::SegmentCodec;
 use crate::{engine, ingest, kafka, ledger, protocol, publish};
 

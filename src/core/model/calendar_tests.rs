@@ -113,6 +113,8 @@ proptest! {
 #[test]
 fn the_ends_of_a_wide_range_are_found_without_a_list() {
     let minutes = Calendar::new(TimeZone::UTC, 60, 0, 60).unwrap();
+    let moment = |text: &str| minutes.parse_moment(text).unwrap();
+    let span = |from: &str, to: &str| Span { from: moment(from), to: moment(to) };
     let wide = span("2015-11-09", "2415-11-09");
     let (first, last) = minutes.ends_within(&wide).unwrap();
     assert_eq!(last.number() - first.number() + 1, minutes.count_within(&wide).cast_signed());

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use crate::engine::fixture;
 use crate::model::{Digest, ErrorKind, PathKind};
 
-use super::super::contents::NAMES;
+use super::super::contents::{NAMES, PATHS_CSV};
 use super::super::manifest::{Manifest, Package};
 use super::super::signature;
 use super::super::tests::{

@@ -7,8 +7,8 @@ use crate::model::Doublet;
 /// Doublets that are looked at before a check is given up. A release of a city takes a thousandth of it.
 const WORK_MAX: u64 = 2_000_000_000;
 
-/// Every sequence of at most `l` doublets that occurs is contained in at least `k` trajectories. Rows that somebody made
-/// up could keep a check busy for years: one that takes too long is a breach of its own.
+/// Every sequence of at most `l` doublets that occurs is contained in at least `k` trajectories. Rows that somebody
+/// made up could keep a check busy for years: one that takes too long is a breach of its own.
 pub fn lk(trips: &[Trip<'_>], l: u32, k: u64) -> Result<(), Breach> {
     lk_within(trips, l, k, WORK_MAX)
 }
