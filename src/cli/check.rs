@@ -134,6 +134,9 @@ fn say_settings(settings: &Settings, forecast: &Forecast, spent: &Spent) {
     for (name, value) in &engine.parameters {
         say(&format!("  {name:<20} {value}"));
     }
+    if let Some(advice) = recommended(settings) {
+        say(&format!("recommended    {advice}"));
+    }
     say_forecast(forecast);
     say(&format!("spent          {}", spent.words));
     if let Some(kafka) = &settings.kafka {
@@ -150,6 +153,17 @@ fn say_settings(settings: &Settings, forecast: &Forecast, spent: &Spent) {
     for warning in &settings.warnings {
         say(&format!("warning: {warning}"));
     }
+}
+
+/// What was measured to be better, for an engine with noise that is not the default (decision 0016).
+fn recommended(settings: &Settings) -> Option<String> {
+    let is_other = settings.engine.describe().name != DEFAULT;
+    (is_other && settings.engine.price().is_differential()).then(|| {
+        format!(
+            "engine.name = {DEFAULT:?}: closer to the truth on the cities that were measured; see for yourself with \
+             tapveil generate --like and tapveil compare"
+        )
+    })
 }
 
 fn say_forecast(forecast: &Forecast) {
@@ -217,6 +231,6 @@ fn as_json(settings: &Settings, forecast: &Forecast, spent_micro: Option<u64>) -
         "expected_error": forecast.expected_error,
         "spent_micro": spent_micro,
         "kafka": settings.kafka.as_ref().map(kafka_as_json),
-        "warnings": settings.warnings.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "recommended": recommended(settings), "warnings": settings.warnings.iter().map(ToString::to_string).collect::<Vec<_>>(),
     })
 }
