@@ -43,16 +43,21 @@ pub fn read_committed(
         .plain_consumer("read_committed")
         .create_with_context(watcher.clone())
         .map_err(failed)?;
-    let metadata = consumer.fetch_metadata(Some(topic), ANSWER).map_err(failed)?;
+    // While leaders are elected, brokers answer with an error for the topic: that passes.
+    let metadata = ask_again(timeout, || {
+        let metadata = consumer.fetch_metadata(Some(topic), ANSWER)?;
+        match metadata.topics().first().and_then(|topic| topic.error()) {
+            Some(error) => Err(KafkaError::MetadataFetch(error.into())),
+            None => Ok(metadata),
+        }
+    });
+    let metadata = metadata.map_err(failed)?;
     let partitions: BTreeSet<i32> = metadata
         .topics()
         .iter()
         .flat_map(|topic| topic.partitions())
         .map(|partition| partition.id())
         .collect();
-    if let Some(error) = metadata.topics().first().and_then(|topic| topic.error()) {
-        return Err(failed(KafkaError::MetadataFetch(error.into())));
-    }
     let mut assignment = TopicPartitionList::new();
     for &partition in &partitions {
         assignment.add_partition_offset(topic, partition, Offset::Beginning).map_err(failed)?;

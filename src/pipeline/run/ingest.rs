@@ -231,7 +231,9 @@ impl<'a> Worker<'a> {
         for partition in 0..n_partitions {
             asked.add_partition(topic, partition);
         }
-        let committed = self.group.consumer().committed_offsets(asked, DECIDED);
+        let consumer = self.group.consumer();
+        let committed =
+            kafka::ask_again(DECIDED, || consumer.committed_offsets(asked.clone(), DECIDED));
         let committed = committed.map_err(|error| self.group.explain(error))?;
         let committed: BTreeMap<i32, Option<Committed>> = committed
             .elements()

@@ -241,7 +241,8 @@ impl Source for Segments<'_> {
         let (topic, consumer) = (self.group.topic(), self.group.consumer());
         let mut asked = TopicPartitionList::new();
         asked.add_partition(topic, PARTITION);
-        let committed = consumer.committed_offsets(asked, DECIDED);
+        let committed =
+            kafka::ask_again(DECIDED, || consumer.committed_offsets(asked.clone(), DECIDED));
         let committed = committed.map_err(|error| self.group.explain(error))?;
         let committed =
             committed.find_partition(topic, PARTITION).and_then(|one| match one.offset() {
