@@ -64,6 +64,11 @@ impl Epoch {
         }
     }
 
+    /// When a broker took a record of it, by its own clock.
+    pub(super) fn stamped_millis(&self) -> Option<i64> {
+        self.watcher.stamped_millis()
+    }
+
     /// Makes the calls and the commit. An error may pass: the transaction is aborted, and may be tried again.
     pub(super) fn spend(
         &self,

@@ -90,7 +90,14 @@ impl Purpose {
     pub(super) fn configuration(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Taps => &[("message.timestamp.type", "LogAppendTime")],
-            Self::Segments | Self::Ledger | Self::Releases => {
+            // Its records tell ingest what time it is at the brokers.
+            Self::Segments => &[
+                ("cleanup.policy", "delete"),
+                ("retention.ms", "-1"),
+                ("retention.bytes", "-1"),
+                ("message.timestamp.type", "LogAppendTime"),
+            ],
+            Self::Ledger | Self::Releases => {
                 &[("cleanup.policy", "delete"), ("retention.ms", "-1"), ("retention.bytes", "-1")]
             }
             Self::Rejects => &[],

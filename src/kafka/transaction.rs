@@ -53,6 +53,8 @@ pub struct Transactions {
     /// False once nobody wants a new epoch any more: one that came later would fence the successor.
     is_wanted: Arc<AtomicBool>,
     failing_since: Mutex<Option<Instant>>,
+    /// When a broker took the last record, by its own clock, in milliseconds.
+    stamped: Mutex<Option<i64>>,
 }
 
 /// The producer of the next transaction.
@@ -80,6 +82,7 @@ impl Transactions {
             next: Mutex::new(Next::Ready(first)),
             is_wanted: Arc::new(AtomicBool::new(true)),
             failing_since: Mutex::new(None),
+            stamped: Mutex::new(None),
         })
     }
 
@@ -109,12 +112,19 @@ impl Transactions {
         let epoch = self.new_epoch()?;
         let surroundings = Surroundings { transactions: self, group, ledger_length };
         let ended = epoch.spend(&mut |producer| surroundings.make_calls(after, producer));
+        *self.stamped.lock().unwrap_or_else(PoisonError::into_inner) = epoch.stamped_millis();
         // Only an end that shows that the name is still ours is followed by a new epoch at once: whoever was replaced
         // would fence the successor.
         if matches!(ended, Ok(Ended::Committed | Ended::TooLong) | Err(_)) {
             self.prepare(epoch);
         }
         self.is_patient(ended)
+    }
+
+    /// When a broker took a record of the last transaction, by its own clock, in milliseconds; `None` where topics are
+    /// stamped by producers.
+    pub fn stamped_millis(&self) -> Option<i64> {
+        *self.stamped.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn new_epoch(&self) -> Result<Epoch, Error> {

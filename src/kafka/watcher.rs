@@ -10,6 +10,7 @@ use rdkafka::ClientContext;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::ConsumerContext;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::message::{Message, Timestamp};
 use rdkafka::producer::{DeliveryResult, ProducerContext};
 
 use super::Error;
@@ -17,9 +18,13 @@ use super::Error;
 /// A better reason stands for so long against worse ones.
 const HOLDS: Duration = Duration::from_secs(60);
 
-/// A client's context: remembers the last reason it was told. Clones share their memory.
+/// A client's context: remembers the last reason it was told, and the brokers' own time. Clones share their memory.
 #[derive(Clone, Default, Debug)]
-pub struct Watcher(Arc<Mutex<Option<LastError>>>);
+pub struct Watcher {
+    heard: Arc<Mutex<Option<LastError>>>,
+    /// When a broker took the last record, by its own clock, in milliseconds: of topics that are stamped so.
+    stamped: Arc<Mutex<Option<i64>>>,
+}
 
 #[derive(Debug)]
 struct LastError {
@@ -31,13 +36,18 @@ struct LastError {
 impl Watcher {
     /// The last reason for trouble, in librdkafka's words without its bookkeeping.
     pub fn reason(&self) -> Option<String> {
-        let heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         heard.as_ref().map(|heard| heard.reason.clone())
+    }
+
+    /// When a broker took the last record that was delivered, by its own clock.
+    pub fn stamped_millis(&self) -> Option<i64> {
+        *self.stamped.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Forgets what it heard, so that old trouble does not explain new one.
     pub fn forget(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// Takes note of a reason, unless a better one is fresh.
@@ -47,7 +57,7 @@ impl Watcher {
         if weight == 0 {
             return;
         }
-        let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         let is_outdone =
             heard.as_ref().is_some_and(|old| old.weight > weight && old.at.elapsed() < HOLDS);
         if !is_outdone {
@@ -75,8 +85,14 @@ impl ProducerContext for Watcher {
     type DeliveryOpaque = ();
 
     fn delivery(&self, delivery: &DeliveryResult<'_>, _opaque: ()) {
-        if let Err((error, _)) = delivery {
-            self.note(&error.to_string());
+        match delivery {
+            Err((error, _)) => self.note(&error.to_string()),
+            Ok(message) => {
+                if let Timestamp::LogAppendTime(millis) = message.timestamp() {
+                    let mut stamped = self.stamped.lock().unwrap_or_else(PoisonError::into_inner);
+                    *stamped = Some(millis);
+                }
+            }
         }
     }
 }

@@ -181,6 +181,12 @@ pub enum Error {
          supervisor do it"
     )]
     Stuck { doing: String, limit_secs: u64 },
+    /// The machine's clock is wrong.
+    #[error(
+        "this machine's clock is at least {seconds} s ahead of the brokers', more than window.clock_margin ({margin_secs} \
+         s) allows: windows would close before their last taps have arrived. Set the clock (NTP), then start again"
+    )]
+    ClockAhead { seconds: i64, margin_secs: i64 },
     /// A client reads nothing although there is something.
     #[error(
         "nothing was read from {topic} for {seconds} s although its log goes on (kafka.stall_timeout). Nothing is lost or \
@@ -285,6 +291,7 @@ impl Error {
             | Self::Head { .. }
             | Self::Stuck { .. }
             | Self::Standstill { .. }
+            | Self::ClockAhead { .. }
             | Self::NotDrained { .. } => ErrorKind::External,
             Self::LedgerOlder { .. }
             | Self::Unbooked { .. }

@@ -5,6 +5,7 @@ mod read;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use rand::TryRng;
 use rand::rngs::SysRng;
 use rdkafka::consumer::{BaseConsumer, Consumer};
@@ -18,7 +19,7 @@ use crate::kafka::{self, Group, Load, Transactions, Watcher, crash_point};
 use crate::metrics::Part;
 use crate::pipeline::Error;
 use crate::protocol::{Committed, Ingest, IngestEffect, IngestEvent, IngestNote, IngestPlan, Why};
-use crate::seal::Nonce;
+use crate::seal::{Closing, Nonce};
 
 /// How long a quiet feed lets the worker sleep; a wake-up costs a third of a millisecond.
 const QUIET: Duration = Duration::from_millis(500);
@@ -101,6 +102,28 @@ impl<'a> Worker<'a> {
         let why = self.execute_all(effects.into())?;
         self.group.consumer().unsubscribe();
         Ok(why.unwrap_or(Why::Stopped))
+    }
+
+    /// Whether a quiet partition has finished a window is judged by this machine's clock. One that runs ahead of the
+    /// brokers' by more than the margin would finish windows for which they still take taps. A record that was sent
+    /// after `sent` and stamped before it shows by how much it does, at least.
+    fn refuse_clock_ahead(&self, sent: Timestamp) -> Result<(), Error> {
+        let Closing::Arrival { clock_margin, .. } = self.service.settings.closing else {
+            return Ok(());
+        };
+        let stamped = self.transactions.stamped_millis();
+        let Some(stamped) = stamped.and_then(|millis| Timestamp::from_millisecond(millis).ok())
+        else {
+            return Ok(());
+        };
+        let ahead = sent.duration_since(stamped);
+        match ahead > clock_margin {
+            true => Err(Error::ClockAhead {
+                seconds: ahead.as_secs(),
+                margin_secs: clock_margin.as_secs(),
+            }),
+            false => Ok(()),
+        }
     }
 
     /// The sum of all positions: it grows with every record that is read.
@@ -192,7 +215,9 @@ impl<'a> Worker<'a> {
             }
             IngestEffect::Commit(transaction) => {
                 self.flush_began = Instant::now();
+                let sent = self.service.clock.now();
                 let ended = self.transactions.execute(&transaction, &self.group, &|| Ok(0))?;
+                self.refuse_clock_ahead(sent)?;
                 crash_point("ingest", "committed");
                 Some(IngestEvent::Ended(ended))
             }
