@@ -9,7 +9,7 @@ use serde_json::json;
 use super::evaluate::{PRIVATE, say_windows, windows_as_json, write};
 use super::failure::say;
 use super::progress::Progress;
-use super::{ConfigArgument, Failure, JSON_FORMAT};
+use super::{ConfigArgument, Failure, JSON_FORMAT, TapsArgument};
 use crate::config;
 use crate::engine::Registry;
 use crate::evaluate::{Asked, Cache, Variant, Watch, compare, comparison_page, require_private};
@@ -21,9 +21,8 @@ const LEAK: &str = "choosing by this on the taps that will be released leaks a l
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
-    /// The file of taps
-    #[arg(long, value_name = "FILE")]
-    taps: PathBuf,
+    #[command(flatten)]
+    taps: TapsArgument,
     #[command(flatten)]
     config: ConfigArgument,
     /// Engines to compare, with the keys that the configuration has for them
@@ -76,7 +75,8 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     let steps = Steps { progress: &progress, n_begun: Cell::new(0) };
     let asked = Asked { seed: arguments.seed, n_queries: arguments.queries };
     let cache = cache.map(Cache);
-    let judged = compare(&settings, &arguments.taps, &variants, asked, cache.as_ref(), &steps);
+    let taps = arguments.taps.get()?;
+    let judged = compare(&settings, &taps, &variants, asked, cache.as_ref(), &steps);
     progress.finish();
     let judged = judged?;
     if let Some(path) = &arguments.html {

@@ -130,6 +130,9 @@ pub enum Error {
         /// Day start.
         start: String,
     },
+    /// Releases cannot go there.
+    #[error("--out {what}")]
+    Place { what: String },
     /// Nothing in the file counts.
     #[error(
         "no tap of {path} counts{why}; name the windows with --from and --to to release them all the same"
@@ -240,6 +243,7 @@ impl Error {
             Self::Publish(error) => error.kind(),
             Self::NoWindow { .. }
             | Self::NoTaps { .. }
+            | Self::Place { .. }
             | Self::TwoLedgers { .. }
             | Self::NoLedgerYet { .. }
             | Self::NoSuchWindow { .. } => ErrorKind::Config,

@@ -9,6 +9,7 @@ use crate::protocol::OutRecord;
 
 use super::catalog::{CATALOG, CATALOG_MOST_BYTES, Catalog};
 use super::contents::NAMES;
+use super::dcat::{DCAT, dcat};
 use super::disk::{self, Open, Written};
 use super::manifest::{MANIFEST, MANIFEST_MOST_BYTES, Manifest};
 use super::rendered::Rendered;
@@ -93,14 +94,20 @@ impl Files {
     }
 
     pub(super) fn write_catalog(&self) -> Result<(), Error> {
-        let (target, partial) = (self.out.join(CATALOG), self.out.join(".catalog.json.partial"));
-        let text = Catalog::scan(&self.out).map_err(Error::io("list", &self.out))?.text();
+        let catalog = Catalog::scan(&self.out).map_err(Error::io("list", &self.out))?;
+        self.replace(CATALOG, &catalog.text())?;
+        self.replace(DCAT, &dcat(&catalog))
+    }
+
+    /// Replaces a file beside the releases, unless it says the same.
+    fn replace(&self, name: &str, text: &[u8]) -> Result<(), Error> {
+        let (target, partial) = (self.out.join(name), self.out.join(format!(".{name}.partial")));
         if disk::read(&target, CATALOG_MOST_BYTES).is_ok_and(|there| there == text) {
             return Ok(());
         }
         let _gone = RemovedAtEnd(&partial);
         remove_file_if_there(&partial).map_err(Error::io("write", &partial))?;
-        disk::write(&self.open, &partial, |out| out.write_all(&text))
+        disk::write(&self.open, &partial, |out| out.write_all(text))
             .and_then(|_| fs::rename(&partial, &target))
             .and_then(|()| disk::sync_dir(&self.out))
             .map_err(Error::io("write", &target))
