@@ -57,6 +57,7 @@ fn a_registry_that_is_down_ends_the_service_and_loses_no_tap() {
     assert_eq!(worker.wait(LONG), Some(0), "{}", worker.said());
     let ledger = feed.ledger();
     fs::write(feed.config(), csv).unwrap();
+    feed.sanitized();
     assert_eq!(batches(&ledger), feed.sanitized_batches(), "the same batches reached the engine");
     assert_eq!(ledger["spent_micro"], 7_000_000);
 }
