@@ -52,6 +52,24 @@ pub struct City {
     hours: Option<u32>,
 }
 
+/// A stop that exists, from a public list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stop {
+    pub id: String,
+    pub name: String,
+    /// Latitude and longitude, where they are known.
+    pub place: Option<(f64, f64)>,
+    pub line: String,
+}
+
+/// What may be known of a feed without looking at its taps: numbers that were published with noise.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Totals {
+    pub cards: u64,
+    /// Taps of a card, on average; `None`: as in the preset.
+    pub mean_taps: Option<f64>,
+}
+
 /// One tap of a synthetic card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CityTap<'a> {
@@ -81,6 +99,34 @@ impl City {
         let population = Population::new(preset, &network, seed);
         let dates = Windows::of(preset).dates().collect();
         Ok(City { preset, n_cards, network, population, dates, hours: None })
+    }
+
+    /// People who belong to nobody at stops that exist: a twin of a feed to choose an engine on. A day's people for
+    /// windows up to a day, a week's for longer ones; `start` is the first date.
+    pub fn twin(
+        stops: &[Stop],
+        days: u32,
+        start: Option<Date>,
+        totals: Totals,
+        seed: u64,
+    ) -> Result<City, Error> {
+        if totals.cards == 0 || stops.is_empty() {
+            return Err(Error::NoCards);
+        }
+        let preset = if days <= 1 { Preset::Metro200k } else { Preset::Metro };
+        let mut statistics = preset.statistics();
+        if let Some(mean) = totals.mean_taps {
+            let most = f64::from(statistics.max_length) / 3.0;
+            statistics.mean_length = mean.clamp(f64::from(statistics.min_length) + 0.05, most);
+        }
+        let network = Network::of(stops);
+        let population = Population::with(preset, statistics, &network, seed);
+        let mut dates: Vec<Date> = Windows::of(preset).dates().collect();
+        if let (Some(start), Some(&first)) = (start, dates.first()) {
+            let shift = start - first;
+            dates = dates.into_iter().filter_map(|date| date.checked_add(shift).ok()).collect();
+        }
+        Ok(City { preset, n_cards: totals.cards, network, population, dates, hours: None })
     }
 
     /// The same city with the taps of its first hours alone; cards without one are left out.

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use rand_chacha::ChaCha8Rng;
 
+use super::Stop;
 use super::choice::{Choice, luck};
 use super::preset::{Layout, Preset};
 
@@ -93,6 +94,39 @@ impl Network {
             Layout::Grid => 'R',
         };
         Network { stations, lines, letter }
+    }
+
+    /// A network of stops that exist, line by line. Where places are unknown, a line runs straight on.
+    pub(super) fn of(stops: &[Stop]) -> Network {
+        const APART_KM: f64 = 0.9;
+        let known: Vec<(f64, f64)> = stops.iter().filter_map(|stop| stop.place).collect();
+        let n = known.len().max(1) as f64;
+        let sum = known.iter().fold((0.0, 0.0), |sum, at| (sum.0 + at.0, sum.1 + at.1));
+        let (lat, lon) = (sum.0 / n, sum.1 / n);
+        // A degree of longitude shortens towards the poles; the square root of 1 − sin² needs no library's cosine.
+        let shrink = (1.0 - (lat / 90.0) * (lat / 90.0)).max(0.01).sqrt();
+        let mut ordered: Vec<&Stop> = stops.iter().collect();
+        ordered.sort_by(|a, b| a.line.cmp(&b.line));
+        let (mut stations, mut lines): (Vec<Station>, Vec<Range<u32>>) = (Vec::new(), Vec::new());
+        for (line, along) in ordered.chunk_by(|a, b| a.line == b.line).enumerate() {
+            let first = stations.len() as u32;
+            for (nth, stop) in along.iter().enumerate() {
+                let place = match stop.place {
+                    Some((north, east)) => {
+                        ((east - lon) * DEGREE_KM.0 * shrink, (north - lat) * DEGREE_KM.0)
+                    }
+                    None => (nth as f64 * APART_KM, line as f64 * APART_KM),
+                };
+                stations.push(Station {
+                    id: stop.id.clone(),
+                    name: stop.name.clone(),
+                    place,
+                    line,
+                });
+            }
+            lines.push(first..stations.len() as u32);
+        }
+        Network { stations, lines, letter: 'L' }
     }
 
     /// How many stations there are.

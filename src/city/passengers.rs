@@ -68,7 +68,16 @@ pub(super) struct Population {
 
 impl Population {
     pub(super) fn new(preset: Preset, network: &Network, seed: u64) -> Population {
-        let statistics = preset.statistics();
+        Self::with(preset, preset.statistics(), network, seed)
+    }
+
+    /// People like those of a preset, with other figures.
+    pub(super) fn with(
+        preset: Preset,
+        statistics: Statistics,
+        network: &Network,
+        seed: u64,
+    ) -> Population {
         let source = source(preset, seed);
         // No card has this number: one would need more cards than a u64 can count.
         let mut of_the_city = source.clone();

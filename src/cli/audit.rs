@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use super::failure::say;
 use super::progress::Progress;
 use super::{Failure, JSON_FORMAT};
-use crate::audit::{self, ALPHA, Effort, EngineFinding, Keys, MutantFinding, PairFinding, Report};
+use crate::audit::{
+    self, ALPHA, Effort, EngineFinding, Keys, MutantFinding, PairFinding, Report, WholeFinding,
+};
 use crate::engine::Registry;
 
 #[derive(clap::Args)]
@@ -78,6 +80,20 @@ fn say_report(report: &Report) {
         };
         say(&format!("{what:<44} {epsilon:>5} {:>10.3}   {verdict}", finding.lower_bound));
     }
+    say("whole releases, engines as they ship        epsilon   at least   verdict");
+    for finding in &report.whole {
+        let WholeFinding { about, epsilon, lower_bound, event, .. } = finding;
+        let (epsilon, verdict) = (epsilon.to_string(), whole_verdict(finding));
+        say(&format!("{about:<44} {epsilon:>5} {lower_bound:>10.3}   {verdict}"));
+        say(&format!("  looked at: {event}"));
+    }
+    let samples = report.power.samples;
+    say(&match report.power.smallest_found {
+        Some(spent) => format!(
+            "with {samples} releases of each window, spending {spent} where 1 is claimed is found; less may not be"
+        ),
+        None => format!("with {samples} releases of each window not even spending 2 is found"),
+    });
     say(match report.is_sound() {
         true => "no guarantee was broken, and every broken engine was caught",
         false => "THE AUDIT FAILED: a guarantee is broken, or the auditor is blind",
@@ -97,12 +113,41 @@ fn pair_verdict(finding: &PairFinding) -> &'static str {
     }
 }
 
+fn whole_verdict(finding: &WholeFinding) -> &'static str {
+    match (finding.is_mutant, finding.is_as_it_should_be()) {
+        (false, true) => "holds",
+        (false, false) => "broken",
+        (true, true) => "caught",
+        (true, false) => "missed",
+    }
+}
+
 fn mutant_verdict(finding: &MutantFinding) -> &'static str {
     if finding.is_caught() { "caught" } else { "missed" }
 }
 
 fn as_json(report: &Report) -> Value {
-    let engines: Vec<Value> = report
+    let whole: Vec<Value> = report.whole.iter().map(whole_as_json).collect();
+    let power = &report.power;
+    json!({
+        "format": JSON_FORMAT, "alpha": ALPHA, "sound": report.is_sound(), "engines": engines(report),
+        "mutants": mutants(report), "pairs": pairs(report), "whole": whole,
+        "power": {
+            "samples": power.samples, "claimed": 1.0, "tried": power.tried, "smallest_found": power.smallest_found,
+        },
+    })
+}
+
+fn whole_as_json(finding: &WholeFinding) -> Value {
+    json!({
+        "about": finding.about, "is_mutant": finding.is_mutant, "epsilon_micro": finding.epsilon,
+        "lower_bound": finding.lower_bound, "samples": finding.samples, "event": finding.event,
+        "verdict": whole_verdict(finding),
+    })
+}
+
+fn engines(report: &Report) -> Vec<Value> {
+    report
         .engines
         .iter()
         .map(|finding| {
@@ -113,8 +158,11 @@ fn as_json(report: &Report) -> Value {
                 "breach": finding.breach, "verdict": engine_verdict(finding),
             })
         })
-        .collect();
-    let mutants: Vec<Value> = report
+        .collect()
+}
+
+fn mutants(report: &Report) -> Vec<Value> {
+    report
         .mutants
         .iter()
         .map(|finding| {
@@ -132,8 +180,11 @@ fn as_json(report: &Report) -> Value {
                 "verdict": mutant_verdict(finding),
             })
         })
-        .collect();
-    let pairs: Vec<Value> = report
+        .collect()
+}
+
+fn pairs(report: &Report) -> Vec<Value> {
+    report
         .pairs
         .iter()
         .map(|finding| {
@@ -143,9 +194,5 @@ fn as_json(report: &Report) -> Value {
                 "samples": finding.samples, "verdict": pair_verdict(finding),
             })
         })
-        .collect();
-    json!({
-        "format": JSON_FORMAT, "alpha": ALPHA, "sound": report.is_sound(), "engines": engines, "mutants": mutants,
-        "pairs": pairs,
-    })
+        .collect()
 }

@@ -5,7 +5,9 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use super::Failure;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+
 use super::failure::say;
 use super::init::{engine_section, write_feed};
 #[cfg(feature = "kafka")]
@@ -13,6 +15,7 @@ use super::live;
 use super::progress::Progress;
 #[cfg(feature = "kafka")]
 use super::sending::SendArguments;
+use super::{Failure, twin};
 use crate::city::{City, Preset};
 use crate::config;
 use crate::engine::{DEFAULT, Registry};
@@ -21,8 +24,15 @@ use crate::ingest::format::Format;
 #[derive(clap::Args)]
 pub(super) struct Arguments {
     /// Which city: metro, bus, metro200k, stm514k, stm-metro, stm-bus, bus20, random100 or taxis
-    #[arg(long, value_name = "P")]
-    preset: String,
+    #[arg(long, value_name = "P", required_unless_present = "like")]
+    preset: Option<String>,
+    /// Instead of a preset: a twin of the feed with this configuration, made-up people at its own stations. Gives taps
+    /// to choose an engine on, without looking at anybody's
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["preset", "hours", "engine"], requires = "out")]
+    like: Option<PathBuf>,
+    /// With --like: take how many cards and taps there are from this release, whose numbers have noise
+    #[arg(long, value_name = "DIR", requires = "like", conflicts_with = "cards")]
+    totals: Option<PathBuf>,
     /// How many cards; the preset's own number if left out
     #[arg(long, value_name = "N")]
     cards: Option<u64>,
@@ -76,8 +86,17 @@ pub(super) struct LiveArguments {
 }
 
 pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
+    if let (Some(like), Some(out)) = (&arguments.like, &arguments.out) {
+        let given = twin::Given {
+            config: like,
+            totals: arguments.totals.as_deref(),
+            cards: arguments.cards,
+            seed: arguments.seed,
+        };
+        return twin::run(&given, out, registry);
+    }
     let usage = |error: crate::city::Error| Failure::usage(error.to_string());
-    let preset: Preset = arguments.preset.parse().map_err(usage)?;
+    let preset: Preset = arguments.preset.as_deref().unwrap_or_default().parse().map_err(usage)?;
     let city = City::new(preset, arguments.cards, arguments.seed).map_err(usage)?;
     let city = match arguments.hours {
         Some(hours) => city.first_hours(hours),
@@ -163,18 +182,19 @@ fn write_files(
     let progress = Progress::new(city.expected_taps(), "taps", quiet);
     progress.say("making taps");
     let mut out = create(taps)?;
-    let n_taps = write_taps(city, format.as_ref(), &mut out, &mut |n| progress.at(n))
+    let n_taps = write_taps(city, format.as_ref(), None, &mut out, &mut |n| progress.at(n))
         .and_then(|n| out.flush().map(|()| n))
         .map_err(|error| failed(taps, error))?;
     progress.finish();
     Ok(n_taps)
 }
 
-/// Writes all taps of a city, card by card, and gives their number. `progress` is told how many there are, now and
-/// then and at the end.
-fn write_taps(
+/// Writes all taps of a city, card by card, and gives their number: in local time, or as moments of a zone. `progress`
+/// is told how many there are, now and then and at the end.
+pub(super) fn write_taps(
     city: &City,
     format: &dyn Format,
+    zone: Option<&TimeZone>,
     out: &mut dyn Write,
     progress: &mut dyn FnMut(u64),
 ) -> io::Result<u64> {
@@ -192,7 +212,10 @@ fn write_taps(
             Some((number, name)) if number == tap.card => card.insert((number, name)),
             _ => card.insert((tap.card, tap.card_id())),
         };
-        let time = tap.time.to_string();
+        let time = match zone {
+            Some(zone) => moment(tap.time, zone),
+            None => tap.time.to_string(),
+        };
         write_line(out, format.encode(&format.mapping().sample(name, tap.station, &time)))?;
         n_taps += 1;
         if n_taps % 4_096 == 0 {
@@ -201,6 +224,13 @@ fn write_taps(
     }
     progress(n_taps);
     Ok(n_taps)
+}
+
+/// A local time as a moment; one that a clock change skips is taken for the one an hour later.
+fn moment(time: DateTime, zone: &TimeZone) -> String {
+    zone.to_ambiguous_zoned(time)
+        .compatible()
+        .map_or_else(|_| time.to_string(), |zoned| zoned.timestamp().to_string())
 }
 
 #[cfg(test)]
@@ -216,7 +246,8 @@ mod tests {
             let mapping = Mapping::of_fields("card", "station", "time");
             let format = registration.with_defaults(mapping).unwrap();
             let (mut bytes, mut told) = (Vec::new(), Vec::new());
-            let n = write_taps(&city, format.as_ref(), &mut bytes, &mut |n| told.push(n)).unwrap();
+            let n = write_taps(&city, format.as_ref(), None, &mut bytes, &mut |n| told.push(n))
+                .unwrap();
             assert!(told.is_sorted() && told.last() == Some(&n) && told.len() > 2, "{told:?}");
             let text = String::from_utf8(bytes).unwrap();
             let mut lines = text.lines();

@@ -45,6 +45,7 @@ mod sending;
 mod serving;
 #[cfg(feature = "kafka")]
 mod taps_file;
+mod twin;
 mod verify;
 
 use std::ffi::OsString;

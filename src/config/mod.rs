@@ -31,7 +31,7 @@ pub use leaf::Percent;
 pub(crate) use leaf::duration_secs;
 pub use live_check::{Http, Log, ReleaseSettings, SecretText};
 pub use statement::Statement;
-pub use variant::load_variant;
+pub use variant::{Change, load_variant};
 pub use warnings::Warning;
 
 use std::num::NonZeroU32;

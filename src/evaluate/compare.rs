@@ -60,6 +60,53 @@ impl Cache {
     }
 }
 
+/// What one variant is worth over all windows of one length.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// Engine or baseline.
+    pub name: String,
+    pub epsilon: Option<MicroEpsilon>,
+    /// `window.length`, as it was asked for.
+    pub window: String,
+    pub n_windows: usize,
+    /// Means over the windows.
+    pub score: Score,
+}
+
+impl Summary {
+    /// What a card that travels in every window spends over all of them.
+    pub fn spent(&self) -> Option<MicroEpsilon> {
+        let micro = self.epsilon?.micro().checked_mul(self.n_windows as u64)?;
+        Some(MicroEpsilon::new(micro))
+    }
+}
+
+/// The figures that an agency chooses by, each with its words.
+pub const CHOSEN_BY: [(&str, &str); 5] = [
+    ("stations_by_slot.error", "stations by slot"),
+    ("od.error", "origin to destination"),
+    ("od.spurious", "flows that are not there"),
+    ("queries.doublets.drawn.1", "count query, one doublet"),
+    ("planner.pairs", "top 20 pairs that are right"),
+];
+
+/// One line for every variant and window length.
+pub fn summaries(window: &str, judged: &[Judged]) -> Vec<Summary> {
+    let Some(first) = judged.first() else { return Vec::new() };
+    let of = |(at, column): (usize, &Column)| {
+        let scores: Vec<Score> =
+            judged.iter().filter_map(|one| Some(one.columns.get(at)?.score.clone())).collect();
+        Summary {
+            name: column.name.clone(),
+            epsilon: column.epsilon,
+            window: window.to_owned(),
+            n_windows: judged.len(),
+            score: Score::mean(&scores),
+        }
+    };
+    first.columns.iter().enumerate().map(of).collect()
+}
+
 /// Who watches a comparison.
 pub trait Watch {
     /// This is next.

@@ -12,7 +12,7 @@ mod release;
 pub mod reproduce;
 mod window;
 
-pub use compare::{Cache, Variant, Watch, compare};
+pub use compare::{CHOSEN_BY, Cache, Summary, Variant, Watch, compare, summaries};
 pub use page::{comparison_page, page};
 pub use release::{Published, read};
 pub use tapveil_core::evaluate::{Better, Group, Judge, Metric, SavedQuery, Score, Terms, risk};

@@ -277,6 +277,21 @@ fn a_forged_epsilon_is_found_even_with_its_digests_recomputed() {
     assert!(verify(&"0".repeat(64)).code(1).out.contains("is by another key than --key"));
 }
 
+#[test]
+fn a_scale_that_is_too_small_for_its_share_is_found() {
+    let city = City::new();
+    city.sanitize("out", &[]).code(0);
+    let path = city.path("out").join(WEEK).join("datapackage.json");
+    let mut manifest: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    let shares = manifest["privacy"]["shares"].as_array().unwrap().len();
+    assert!(shares > 0);
+    manifest["privacy"]["shares"][0]["scale"] = "1/1000".into();
+    fs::write(&path, with_own_digest(&manifest.to_string())).unwrap();
+    let found = city.verify("out").code(1).out;
+    assert!(found.contains("too small for its share"), "{found}");
+    assert_eq!(found.matches("too small for its share").count(), 1, "{found}");
+}
+
 fn with_own_digest(text: &str) -> String {
     let mut value: Value = serde_json::from_str(text).unwrap();
     value["privacy"]["manifest_sha256"] = "".into();

@@ -212,7 +212,7 @@ fn an_audit_tells_machines_what_it_found() {
     assert_eq!(audited.out.lines().count(), 1, "one line for machines");
     let found = audited.json();
     assert_eq!(found["sound"], true);
-    assert_members(&found, &["alpha", "engines", "mutants"]);
+    assert_members(&found, &["alpha", "engines", "mutants", "pairs", "power", "whole"]);
     for engine in found["engines"].as_array().unwrap() {
         assert_members(engine, &["epsilon_micro", "input", "lower_bound", "samples"]);
         assert_eq!((&engine["engine"], &engine["verdict"]), (&"hybrid".into(), &"holds".into()));
@@ -220,13 +220,18 @@ fn an_audit_tells_machines_what_it_found() {
         assert!(engine["lower_bound"].as_f64().unwrap() <= claimed, "{engine}");
     }
     let mutants = found["mutants"].as_array().unwrap();
-    assert_eq!(mutants.len(), 21);
+    assert_eq!(mutants.len(), 22);
     for mutant in mutants {
         assert_eq!(mutant["verdict"], "caught", "{mutant}");
         // Forms broken in their own way are shown to the recorded audit alone.
         let n_audits = if mutant["samples"] == 0 { 1 } else { 2 };
         assert_eq!(mutant["caught_by"].as_array().unwrap().len(), n_audits, "{mutant}");
     }
+    let whole = found["whole"].as_array().unwrap();
+    let verdicts: Vec<&Value> = whole.iter().map(|one| &one["verdict"]).collect();
+    assert_eq!(verdicts, ["holds", "caught", "caught", "caught"]);
+    let power = found["power"]["smallest_found"].as_f64().unwrap();
+    assert!((1.0..=1.1).contains(&power), "{}", found["power"]);
     let unknown = run(["audit", "--engine", "lk"]).code(2);
     assert!(
         unknown.complaints()[0].contains("safepath, hybrid, simple, seqpt, ngram"),

@@ -206,21 +206,29 @@ fn the_page_is_private_whole_and_fits_a_phone() {
         text.contains("PRIVATE") && !text.contains("<script") && !text.contains("http"),
         "a page alone"
     );
+    // Two maps, two heat maps, errors by size, uniqueness.
+    is_whole_in_a_browser(&page, "evaluate", 6);
+}
+
+/// A private page in a real browser, wide and narrow, light and dark: it says what it is, draws all its pictures and
+/// fits.
+fn is_whole_in_a_browser(page: &Path, name: &str, n_drawn: usize) {
     let Some(driver) = Driver::start() else { return };
     let downloads = tempfile::tempdir().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        for (width, is_dark, name) in [(1200, false, "evaluate"), (500, true, "phone-evaluate")] {
+        for (width, is_dark, name) in
+            [(1200, false, name.to_owned()), (500, true, format!("phone-{name}"))]
+        {
             let browser = driver.browser(downloads.path(), width, is_dark).await;
             browser.goto(&format!("file://{}", page.display())).await.unwrap();
             let banner = browser.find(Locator::Css(".private")).await.unwrap();
             assert!(banner.text().await.unwrap().starts_with("PRIVATE"));
-            // Two maps, two heat maps, errors by size, uniqueness.
             let drawn = browser.find_all(Locator::Css("svg[role=img]")).await.unwrap();
-            assert_eq!(drawn.len(), 6);
+            assert_eq!(drawn.len(), n_drawn);
             let wider = "return document.documentElement.scrollWidth > document.documentElement.clientWidth;";
             assert_eq!(browser.execute(wider, Vec::new()).await.unwrap(), false, "{name}");
-            keep_picture(&browser, name).await;
+            keep_picture(&browser, &name).await;
             assert_eq!(complaints(&driver, &browser).await, Vec::<Value>::new());
             browser.close().await.unwrap();
         }
@@ -268,6 +276,8 @@ fn engines_are_compared_without_a_price_and_the_second_time_from_the_cache() {
         text.contains("PRIVATE") && text.contains("tapveil generate") && !text.contains("<script")
     );
 
+    is_whole_in_a_browser(&page, "compare", 2);
+
     // A cache that is there is believed; one of another question is not.
     let cache = city.path("choice.cache");
     let kept: Vec<PathBuf> = fs::read_dir(&cache).unwrap().map(|one| one.unwrap().path()).collect();
@@ -311,4 +321,50 @@ fn an_attack_on_a_twin_stays_below_what_epsilon_allows() {
     assert!(attack["low"].as_f64() <= attack["auc_bound"].as_f64(), "{attack}");
     let arguments = [OsStr::new("evaluate"), OsStr::new("--help")];
     assert!(run(arguments).code(0).out.contains("Private output"));
+}
+
+/// The clean way to choose: a twin of the feed at its own stations, with numbers that were published with noise; then
+/// engines, keys of engines and window lengths side by side, each in one line.
+#[test]
+fn a_twin_of_the_feed_is_compared_by_engine_key_and_window_length() {
+    let city = City::new();
+    let twin = city.path("twin");
+    let released = city.sanitize("released", &[]).code(0);
+    assert!(released.out.contains("released"));
+    let mut command = program();
+    command.arg("generate").arg("--like").arg(city.config()).arg("--out").arg(&twin);
+    let totals = command.arg("--totals").arg(city.path("released"));
+    let said = Run::of(totals.output().unwrap()).code(0).out;
+    assert!(said.contains("made-up cards at the feed's stations"), "{said}");
+    let known: std::collections::HashSet<String> = fs::read_to_string(city.path("stations.csv"))
+        .unwrap()
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').next().unwrap().to_owned())
+        .collect();
+    let taps = fs::read_to_string(twin.join("taps.csv")).unwrap();
+    assert!(taps.lines().count() > 100);
+    for tap in taps.lines().skip(1) {
+        let station = tap.split(',').nth(1).unwrap();
+        assert!(known.contains(station), "{station}");
+    }
+    let mut command = program();
+    command.arg("compare").arg("--taps").arg(twin.join("taps.csv")).arg("-c").arg(city.config());
+    command.args(["--engines", "weave,safepath:threshold=level-noise:height=2"]);
+    command.args(["--windows", "1d,7d", "--queries", "20", "--epsilons", "1.0", "--json"]);
+    let found = Run::of(command.output().unwrap()).code(0).json();
+    fits("cli-compare-1.json", &found);
+    let lines = found["summary"].as_array().unwrap();
+    let of = |name: &str, window: &str| {
+        let is = |line: &&Value| line["name"] == name && line["window"] == window;
+        lines.iter().find(is).unwrap_or_else(|| panic!("{name} {window}: {lines:?}"))
+    };
+    let (days, week) = (of("weave", "1d"), of("weave", "7d"));
+    assert_eq!(week["windows"], 1);
+    let n_days = days["windows"].as_u64().unwrap();
+    assert!(n_days >= 7, "{days}");
+    assert_eq!(days["spent_micro"], n_days * 1_000_000, "a week of days costs as many times");
+    assert!(days["figures"]["od.error"].is_number() && week["figures"]["od.error"].is_number());
+    assert_eq!(of("safepath:threshold=level-noise:height=2", "7d")["spent_micro"], 1_000_000);
+    assert_eq!(of("nothing", "1d")["spent_micro"], Value::Null);
 }

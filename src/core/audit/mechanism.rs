@@ -4,6 +4,8 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::{Arc, Mutex};
 
 use super::stage::{Card, Stage};
+use serde_json::Value;
+
 use crate::declare::Values;
 use crate::engine::noise::AnyNoise;
 use crate::engine::tree::{Threshold, TreeParams};
@@ -28,6 +30,9 @@ pub(super) trait Mechanism: Sync {
 
     /// The world it lives in.
     fn stage(&self) -> &Stage;
+
+    /// The sealed window that noise is keyed by.
+    fn window<'r>(&self, ready: &'r Self::Ready) -> &'r SealedWindow;
 
     /// Seals the cards.
     fn ready(&self, cards: &[Card]) -> Self::Ready;
@@ -112,18 +117,7 @@ impl<'a> Form<'a> {
         epsilon: MicroEpsilon,
         instance: &AuditInstance,
     ) -> Audited {
-        let world = world(&stage, epsilon);
-        let keys = (self.form.keys)(instance);
-        let mut complaints = Vec::new();
-        let path = format!("engine.{}", self.engine.name);
-        let mut values = Values::new(&path, keys.as_object(), &mut complaints);
-        let engine = (self.engine.build)(&mut values, Some(&world));
-        // A complaint beside a built engine is about its usefulness (noise would fill the tree), not about its
-        // guarantee.
-        let engine = engine.unwrap_or_else(|| {
-            panic!("A-4: an engine's own audit keys build it: {keys} {complaints:?}")
-        });
-        Audited { stage, engine, ledger: Mutex::default() }
+        Audited::new(self.engine, stage, epsilon, &(self.form.keys)(instance))
     }
 }
 
@@ -132,6 +126,28 @@ pub(super) struct Audited {
     stage: Stage,
     engine: Arc<dyn Engine>,
     ledger: Mutex<AuditLedger>,
+}
+
+impl Audited {
+    /// An engine with these keys of its own; all others have their defaults.
+    pub(super) fn new(
+        registration: &Registration,
+        stage: Stage,
+        epsilon: MicroEpsilon,
+        keys: &Value,
+    ) -> Self {
+        let world = world(&stage, epsilon);
+        let mut complaints = Vec::new();
+        let path = format!("engine.{}", registration.name);
+        let mut values = Values::new(&path, keys.as_object(), &mut complaints);
+        let engine = (registration.build)(&mut values, Some(&world));
+        // A complaint beside a built engine is about its usefulness (noise would fill the tree), not about its
+        // guarantee.
+        let engine = engine.unwrap_or_else(|| {
+            panic!("A-4: an engine's own audit keys build it: {keys} {complaints:?}")
+        });
+        Self { stage, engine, ledger: Mutex::default() }
+    }
 }
 
 impl Mechanism for Audited {
@@ -143,6 +159,10 @@ impl Mechanism for Audited {
 
     fn stage(&self) -> &Stage {
         &self.stage
+    }
+
+    fn window<'r>(&self, ready: &'r SealedWindow) -> &'r SealedWindow {
+        ready
     }
 
     fn ready(&self, cards: &[Card]) -> SealedWindow {
@@ -207,6 +227,10 @@ impl Mechanism for Broken<'_> {
 
     fn stage(&self) -> &Stage {
         &self.stage
+    }
+
+    fn window<'r>(&self, ready: &'r SealedWindow) -> &'r SealedWindow {
+        ready
     }
 
     fn ready(&self, cards: &[Card]) -> SealedWindow {

@@ -9,15 +9,21 @@
 //!   by answer, in exact fractions; the statistical one looks at released rows alone and knows no proof.
 
 mod bounds;
+mod broken_noise;
+mod features;
 mod mechanism;
 mod mutants;
 mod neighbours;
 mod pairs;
+mod power;
 mod recorded;
 mod stage;
 mod statistical;
+mod whole;
 
 pub use pairs::{Keys, Pair, PairFinding};
+pub use power::Power;
+pub use whole::WholeFinding;
 
 use mechanism::{Broken, Form, Instance, Mechanism};
 use mutants::Mutant;
@@ -109,7 +115,7 @@ impl MutantFinding {
 }
 
 /// Everything that was found.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Report {
     /// True engines.
     pub engines: Vec<EngineFinding>,
@@ -117,6 +123,10 @@ pub struct Report {
     pub mutants: Vec<MutantFinding>,
     /// Two releases side by side.
     pub pairs: Vec<PairFinding>,
+    /// Whole releases, of engines as they ship.
+    pub whole: Vec<WholeFinding>,
+    /// How small a violation the statistical audit finds.
+    pub power: Power,
 }
 
 impl Report {
@@ -125,6 +135,8 @@ impl Report {
         self.engines.iter().all(EngineFinding::holds)
             && self.mutants.iter().all(MutantFinding::is_caught)
             && self.pairs.iter().all(PairFinding::is_as_it_should_be)
+            && self.whole.iter().all(WholeFinding::is_as_it_should_be)
+            && self.power.smallest_found.is_some()
     }
 }
 
@@ -142,7 +154,11 @@ fn forms<'a>(registry: &'a Registry, engine: Option<&str>) -> Vec<Form<'a>> {
 /// How many times an audit tells its progress.
 pub fn n_steps(registry: &Registry, engine: Option<&str>) -> usize {
     let broken = Broken::all(&Form::all(registry)).len();
-    forms(registry, engine).len() + Mutant::all().len() + broken + 1
+    forms(registry, engine).len()
+        + Mutant::all().len()
+        + broken
+        + whole::n_steps(registry, engine)
+        + 2
 }
 
 /// Audits the engines of this name, or all of them, and every mutant: an auditor that misses one proves nothing.
@@ -154,8 +170,9 @@ pub fn audit(
 ) -> Report {
     let mutants = Mutant::all();
     let n_forms = Form::all(registry).len();
-    let sampling = Sampling::new(n_forms * Instance::ALL.len() + mutants.len());
-    let mut report = Report { engines: Vec::new(), mutants: Vec::new(), pairs: Vec::new() };
+    let n_mechanisms = n_forms * Instance::ALL.len() + mutants.len() + power::SPENT.len();
+    let sampling = Sampling::new(n_mechanisms);
+    let mut report = Report::default();
     for form in forms(registry, engine) {
         progress(&format!("{} over {}", form.engine.name, in_words(form.form.kind)));
         let pairs = effort.pairs.div_ceil(form.form.compared_less);
@@ -203,6 +220,9 @@ pub fn audit(
     progress("two releases side by side");
     let trees = Form::all(registry).into_iter().find(|form| form.engine.name == PAIRED);
     report.pairs = trees.map_or(Vec::new(), |form| pairs::audit(form, effort.samples / 5));
+    report.whole = whole::audit(registry, engine, effort.samples / 25, progress);
+    progress("how small a violation is found");
+    report.power = power::measured(&sampling, effort.samples);
     report
 }
 

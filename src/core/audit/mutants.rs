@@ -5,10 +5,11 @@ use std::sync::Mutex;
 
 use num_rational::Ratio;
 
+use super::broken_noise::{Exceeding, Floating, Omitting, Shared};
 use super::mechanism::{Instance, Mechanism, NoiseOf, permit};
 use super::stage::{Card, Stage};
 use crate::engine::AuditOutput;
-use crate::engine::noise::{Borrowed, NodeClass, Noise, NoiseSource, Occupied};
+use crate::engine::noise::{Borrowed, Noise, NoiseSource};
 use crate::engine::tree::{
     ByPlace, Cell, ChildNode, Consistency, Growth, Item, Places, PricedTaxonomy, Splitter,
     SubLevel, grow, rows, walk,
@@ -34,6 +35,16 @@ enum Wrong {
     ReNoised,
     /// The stations are those that occur.
     UniverseFromData,
+    /// One tap more of every card counts than was paid for.
+    OneTapMore,
+    /// Whether a tap is late is decided by the newest tap of anybody.
+    LateByOthers,
+    /// All nodes of a level share one stream.
+    SharedStream,
+    /// Floating-point noise.
+    FloatNoise,
+    /// Spends so many hundredths of what it claims.
+    Spends(u16),
 }
 
 /// A broken engine: one flat set of doublets under every node, like `seqpt`, and one thing wrong with it.
@@ -46,20 +57,38 @@ pub(super) struct Mutant {
 
 impl Mutant {
     /// All of them, each with the instance it shows in.
-    pub(super) fn all() -> [Self; 7] {
-        let mutant = |wrong, instance: Instance| {
-            let height = instance.height.try_into().expect("a height of at least 1");
-            Self { wrong, instance, stage: Stage::new(2, 1, height), ledger: Mutex::default() }
-        };
+    pub(super) fn all() -> [Self; 8] {
         [
-            mutant(Wrong::Scale, Instance::new(2, 2_000_000)),
-            mutant(Wrong::Undivided, Instance::new(3, 1_000_000)),
-            mutant(Wrong::TwoPerCard, Instance::new(2, 2_000_000)),
-            mutant(Wrong::EmptiesOmitted, Instance::new(1, 1_000_000)),
-            mutant(Wrong::GreaterForEmpties, Instance::new(1, 1_000_000)),
-            mutant(Wrong::ReNoised, Instance::new(1, 1_000_000)),
-            mutant(Wrong::UniverseFromData, Instance::new(1, 1_000_000)),
+            Self::new(Wrong::Scale, Instance::new(2, 2_000_000)),
+            Self::new(Wrong::Undivided, Instance::new(3, 1_000_000)),
+            Self::new(Wrong::TwoPerCard, Instance::new(2, 2_000_000)),
+            Self::new(Wrong::EmptiesOmitted, Instance::new(1, 1_000_000)),
+            Self::new(Wrong::GreaterForEmpties, Instance::new(1, 1_000_000)),
+            Self::new(Wrong::ReNoised, Instance::new(1, 1_000_000)),
+            Self::new(Wrong::UniverseFromData, Instance::new(1, 1_000_000)),
+            Self::new(Wrong::OneTapMore, Instance::new(1, 1_000_000)),
         ]
+    }
+
+    /// Those that only whole releases of a window with other cards give away.
+    pub(super) fn seen_whole() -> [Self; 3] {
+        [
+            Self::new(Wrong::SharedStream, Instance::new(2, 1_000_000)),
+            Self::new(Wrong::FloatNoise, Instance::new(1, 1_000_000)),
+            Self::new(Wrong::LateByOthers, Instance::new(1, 1_000_000)),
+        ]
+    }
+
+    /// One that spends so many hundredths of ε = 1.
+    pub(super) fn spends(hundredths: u16) -> Self {
+        Self::new(Wrong::Spends(hundredths), Instance::new(1, 1_000_000))
+    }
+
+    fn new(wrong: Wrong, instance: Instance) -> Self {
+        let taps = instance.height + u32::from(wrong == Wrong::OneTapMore);
+        let n_slots = 1 + u32::from(wrong == Wrong::LateByOthers);
+        let stage = Stage::new(2, n_slots, taps.try_into().expect("a height of at least 1"));
+        Self { wrong, instance, stage, ledger: Mutex::default() }
     }
 
     pub(super) fn in_words(&self) -> &'static str {
@@ -71,6 +100,11 @@ impl Mutant {
             Wrong::GreaterForEmpties => "> instead of >= for empty candidates",
             Wrong::ReNoised => "window released again with new noise",
             Wrong::UniverseFromData => "stations read off the data",
+            Wrong::OneTapMore => "one tap more counts than is paid for",
+            Wrong::LateByOthers => "late taps judged by the taps of others",
+            Wrong::SharedStream => "one stream of noise for a level",
+            Wrong::FloatNoise => "floating-point noise to its last bit",
+            Wrong::Spends(_) => "more than it claims",
         }
     }
 
@@ -85,13 +119,16 @@ impl Mutant {
         match self.wrong {
             Wrong::Scale => params.level_epsilon() * Ratio::new(height, height - 1),
             Wrong::Undivided => params.whole_epsilon(),
+            Wrong::Spends(hundredths) => {
+                params.level_epsilon() * Ratio::new(hundredths.into(), 100)
+            }
             _ => params.level_epsilon(),
         }
     }
 
     fn grown<S: NoiseSource>(&self, ready: &Ready, source: &S) -> AuditOutput {
         let params = self.instance.params(&self.stage);
-        let growth = Growth { height: self.instance.height, max_nodes: params.max_nodes };
+        let growth = Growth { height: self.stage.max_length.get(), max_nodes: params.max_nodes };
         let Ready { window, places, present } = ready;
         let level = ByPlace { places, n_slots: Some(window.window().n_slots()) };
         let trajectories = window.trajectories();
@@ -103,6 +140,7 @@ impl Mutant {
             (Wrong::UniverseFromData, None) => Vec::new(),
             (Wrong::EmptiesOmitted, _) => grow(trajectories, &level, growth, &Omitting(source)),
             (Wrong::GreaterForEmpties, _) => grow(trajectories, &level, growth, &Exceeding(source)),
+            (Wrong::SharedStream, _) => grow(trajectories, &level, growth, &Shared(source)),
             _ => grow(trajectories, &level, growth, source),
         };
         let permit = permit(&self.ledger, window, Cost::differential(self.instance.epsilon));
@@ -129,9 +167,14 @@ impl Mechanism for Mutant {
         &self.stage
     }
 
+    fn window<'r>(&self, ready: &'r Ready) -> &'r SealedWindow {
+        &ready.window
+    }
+
     fn ready(&self, cards: &[Card]) -> Ready {
         let window = match self.wrong {
             Wrong::TwoPerCard => self.stage.seal_as(cards, &[0, 1]),
+            Wrong::LateByOthers => self.stage.seal(&without_late(cards)),
             _ => self.stage.seal(cards),
         };
         let places = self.priced_flat(self.stage.stations.len());
@@ -140,10 +183,17 @@ impl Mechanism for Mutant {
     }
 
     fn released(&self, ready: &Ready, key: &dyn Fn(u64) -> NoiseKey) -> Vec<AuditOutput> {
-        (0..self.n_releases()).map(|n| self.grown(ready, &key(n))).collect()
+        let grown = |key: &NoiseKey| match self.wrong {
+            Wrong::FloatNoise => self.grown(ready, &Floating(key)),
+            _ => self.grown(ready, key),
+        };
+        (0..self.n_releases()).map(|n| grown(&key(n))).collect()
     }
 
     fn recorded(&self, ready: &Ready, noise: NoiseOf<'_, '_>) -> Option<Vec<AuditOutput>> {
+        if self.wrong == Wrong::FloatNoise {
+            return None;
+        }
         let take = |n| self.grown(ready, &Borrowed(&*noise(n)));
         Some((0..self.n_releases()).map(take).collect())
     }
@@ -164,6 +214,13 @@ impl Mutant {
         PricedTaxonomy::new(&params, sub_level, flat, |_| sub_level.epsilon)
             .expect("shares of a small tree fit")
     }
+}
+
+/// What is left when every tap in an earlier slot than the newest tap of all is late.
+fn without_late(cards: &[Card]) -> Vec<Card> {
+    let newest = cards.iter().flatten().map(|tap| tap.1).max();
+    let in_time = |card: &Card| card.iter().copied().filter(|tap| Some(tap.1) == newest).collect();
+    cards.iter().map(in_time).collect()
 }
 
 /// The stations that occur in a window, priced as if they were all there are.
@@ -215,66 +272,6 @@ impl Splitter for FromData<'_> {
                 from: at(found.items.start),
                 to: at(found.items.end),
             });
-        });
-    }
-}
-
-/// Noise that forgets empty candidates.
-struct Omitting<'a, S>(&'a S);
-
-impl<S: NoiseSource> NoiseSource for Omitting<'_, S> {
-    type Node = Omitted<S::Node>;
-
-    fn node(&self, level: u32, index: u64) -> Self::Node {
-        Omitted(self.0.node(level, index))
-    }
-}
-
-struct Omitted<N>(N);
-
-impl<N: Noise> Noise for Omitted<N> {
-    fn ask(
-        &mut self,
-        class: &NodeClass,
-        _: u64,
-        occupied: &[Occupied],
-        kept: &mut dyn FnMut(u64, u64),
-    ) {
-        let close: Vec<Occupied> =
-            (0..).zip(occupied).map(|(index, o)| Occupied { index, count: o.count }).collect();
-        self.0.ask(class, close.len() as u64, &close, &mut |index, noisy| {
-            let at = usize::try_from(index).expect("an index among the occupied");
-            kept(occupied[at].index, noisy);
-        });
-    }
-}
-
-/// Noise that lets an occupied candidate pass at the threshold, and an empty one only above it.
-struct Exceeding<'a, S>(&'a S);
-
-impl<S: NoiseSource> NoiseSource for Exceeding<'_, S> {
-    type Node = Exceeded<S::Node>;
-
-    fn node(&self, level: u32, index: u64) -> Self::Node {
-        Exceeded(self.0.node(level, index))
-    }
-}
-
-struct Exceeded<N>(N);
-
-impl<N: Noise> Noise for Exceeded<N> {
-    fn ask(
-        &mut self,
-        class: &NodeClass,
-        n: u64,
-        occupied: &[Occupied],
-        kept: &mut dyn FnMut(u64, u64),
-    ) {
-        self.0.ask(class, n, occupied, &mut |index, noisy| {
-            let is_empty = occupied.binary_search_by_key(&index, |o| o.index).is_err();
-            if !is_empty || noisy > class.threshold() {
-                kept(index, noisy);
-            }
         });
     }
 }

@@ -8,7 +8,7 @@ use crate::engine::fixture::with_threads;
 #[test]
 fn every_true_engine_passes_and_every_mutant_is_caught_by_both_audits() {
     let report = audit(&Registry::standard(), None, Effort::usual(), &|_| {});
-    assert_eq!((report.engines.len(), report.mutants.len()), (30, 21));
+    assert_eq!((report.engines.len(), report.mutants.len()), (30, 22));
     for engine in &report.engines {
         println!("{engine:?}");
         assert!(engine.holds(), "{engine:?}");
@@ -23,6 +23,12 @@ fn every_true_engine_passes_and_every_mutant_is_caught_by_both_audits() {
         assert!(mutant.caught_by_statistics() || !mutant.was_sampled(), "{mutant:?}");
         assert!(mutant.breach.is_some(), "{mutant:?}");
     }
+    for whole in &report.whole {
+        println!("{whole:?}");
+        assert!(whole.is_as_it_should_be(), "{whole:?}");
+    }
+    println!("{:?}", report.power);
+    assert!(report.power.smallest_found.is_some_and(|spent| spent <= 1.1), "{:?}", report.power);
     assert_eq!(report.pairs.len(), 4);
     for pair in &report.pairs {
         println!("{pair:?}");
@@ -46,6 +52,22 @@ fn releases_side_by_side_show_wrong_keys_and_nothing_else() {
         .map(|finding| finding.lower_bound)
         .collect();
     assert!(wrong.len() == 2 && wrong.iter().all(|bound| *bound > 0.5), "{found:?}");
+}
+
+/// Siblings that share noise, floats and lateness by others show in no single count; a whole release shows each.
+#[test]
+fn whole_releases_give_away_what_a_single_count_does_not() {
+    let found = whole::audit(&Registry::standard(), Some("hybrid"), 4_000, &|_| {});
+    for finding in &found {
+        println!("{finding:?}");
+        assert!(finding.is_as_it_should_be(), "{finding:?}");
+    }
+    assert_eq!(
+        found.iter().map(|finding| finding.is_mutant).collect::<Vec<_>>(),
+        [false, true, true, true]
+    );
+    let unsure = found.iter().filter(|finding| finding.is_mutant && finding.lower_bound < 2.0);
+    assert_eq!(unsure.count(), 0, "{found:?}");
 }
 
 /// Each for its own reason: an auditor that calls everything broken would be no use either.

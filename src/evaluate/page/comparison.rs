@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 use tapveil_core::evaluate::Group;
 
-use super::{given_away, private_page, table};
-use crate::evaluate::Judged;
+use super::{given_away, number, private_page, table};
+use crate::evaluate::{CHOSEN_BY, Judged, Summary};
 use crate::model::MicroEpsilon;
 
 const WIDE: f64 = 520.0;
@@ -14,15 +14,37 @@ const LEFT: f64 = 40.0;
 const RIGHT: f64 = 130.0;
 
 /// The whole page; `leak` says what choosing by it costs.
-pub fn comparison_page(judged: &[Judged], leak: &str) -> String {
+pub fn comparison_page(judged: &[Judged], lines: &[Summary], leak: &str) -> String {
     private_page(
         "engines side by side",
         html! {
             h1 { "Which engine, and how much privacy?" }
             p { "Careful: " (leak) "." }
+            (choices(lines))
             @for window in judged { (section(window)) }
         },
     )
+}
+
+/// Every choice in one line: what it is worth, and what it costs a card that travels in every window.
+fn choices(lines: &[Summary]) -> Markup {
+    let epsilon = |one: Option<MicroEpsilon>| one.map_or("-".to_owned(), |one| one.to_string());
+    html! {
+        h2 { "Every choice in one line" }
+        p { "Means over all windows of a length. Errors: 0 is exact, 1 is as wrong as publishing nothing. ε in all is \
+             what a card spends that travels in every window." }
+        div.wide { table {
+            thead { tr {
+                th { "" } th { "Window" } th.n { "Windows" } th.n { "ε each" } th.n { "ε in all" }
+                @for (_, words) in CHOSEN_BY { th.n { (words) } }
+            } }
+            tbody { @for line in lines { tr {
+                td { (line.name) } td { (line.window) } td.n { (line.n_windows) }
+                td.n { (epsilon(line.epsilon)) } td.n { (epsilon(line.spent())) }
+                @for (id, _) in CHOSEN_BY { td.n { (number(line.score.get(id))) } }
+            } } }
+        } }
+    }
 }
 
 fn section(judged: &Judged) -> Markup {

@@ -51,7 +51,35 @@ pub(super) fn check(dir: &Path, privacy: &Privacy, problems: &mut Vec<Problem>) 
     if !is_same {
         complain("says two things about thresholds".to_owned());
     }
+    if let Some(promised) = promised {
+        for at in 0..privacy.shares.len() {
+            let said = |member: &str| privacy.shares[at].get(member).and_then(Value::as_str);
+            let fractions = (said("share").and_then(fraction), said("scale").and_then(fraction));
+            let (Some(share), Some(scale)) = fractions else { continue };
+            if !is_enough(scale, share, promised) {
+                let class = class(at).unwrap_or_default();
+                complain(format!(
+                    "says a scale of noise for {class:?} that is too small for its share"
+                ));
+            }
+        }
+    }
     check_readme(dir, privacy, problems);
+}
+
+/// A fraction as manifests write it, e.g. `3/8` or `2`.
+fn fraction(text: &str) -> Option<(u128, u128)> {
+    let (over, under) = text.split_once('/').unwrap_or((text, "1"));
+    let under: u128 = under.parse().ok()?;
+    (under > 0).then_some((over.parse().ok()?, under))
+}
+
+/// A card that counts c times in a class changes its counts by c, so the noise has the scale c / (share · ε): at least
+/// 1 / (share · ε). Numbers too large to multiply are not those of any engine.
+fn is_enough(scale: (u128, u128), share: (u128, u128), epsilon: MicroEpsilon) -> bool {
+    let over = scale.0.checked_mul(share.0).and_then(|n| n.checked_mul(epsilon.micro().into()));
+    let under = scale.1.checked_mul(share.1).and_then(|n| n.checked_mul(1_000_000));
+    over.zip(under).is_some_and(|(over, under)| over >= under)
 }
 
 /// The README says which release it is of, and what that promises, in the manifest's own words.
