@@ -226,6 +226,8 @@ fn decoding(stations: &Arc<Stations>, calendar: &Calendar) {
         let format = format::find(name).unwrap().with_defaults(mapping).unwrap();
         let mut decoder = Decoder::new(tapveil::ingest::Settings {
             format: format.clone(),
+            time_layouts: Vec::new(),
+            card_is_token: false,
             local_zone: None,
             calendar: calendar.clone(),
             stations: stations.clone(),

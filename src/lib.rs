@@ -10,6 +10,7 @@ pub use tapveil_core::{
 
 pub use tapveil_core::{keys, words};
 
+pub mod gtfs;
 pub mod ingest;
 pub mod ledger;
 pub mod publish;

@@ -1,11 +1,12 @@
 //! `tapveil check`: what a configuration means, and everything that is wrong with it.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
 use super::failure::say;
-use super::{ConfigArgument, Failure, JSON_FORMAT};
+use super::{ConfigArgument, Failure, JSON_FORMAT, sample};
 use crate::config::{self, Settings, Statement};
 use crate::engine::{DEFAULT, ExpectedError, Figure, Forecast, Registry, ShareFact, USUAL_CARDS};
 use crate::kafka;
@@ -29,6 +30,9 @@ pub(super) struct Arguments {
     /// publish nothing. From the configuration alone; say a round number, not a count of your data
     #[arg(long, value_name = "N")]
     cards: Option<u64>,
+    /// Try the configuration on these records: shows what becomes of each of the first thousand. For the operator alone
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["statement", "registry", "cards", "live"])]
+    sample: Option<PathBuf>,
     /// Ask the brokers as `tapveil run` would: address, password, topics, the ledger
     #[arg(long)]
     live: bool,
@@ -66,6 +70,9 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     if arguments.statement {
         say(Statement::of(&settings).to_string().trim_end());
         return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(path) = &arguments.sample {
+        return sample::run(&settings, path.as_path(), arguments.json);
     }
     if arguments.registry {
         let record = config::deployment_record(&settings).ok_or_else(|| {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::evaluate::{PRIVATE, say_windows, windows_as_json, write};
 use super::failure::say;
 use super::progress::Progress;
-use super::{ConfigArgument, Failure, JSON_FORMAT};
+use super::{ConfigArgument, Failure, JSON_FORMAT, TapsArgument};
 use crate::config::{self, Change};
 use crate::engine::Registry;
 use crate::evaluate::{
@@ -24,9 +24,8 @@ const LEAK: &str = "choosing by this on the taps that will be released leaks a l
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
-    /// The file of taps
-    #[arg(long, value_name = "FILE")]
-    taps: PathBuf,
+    #[command(flatten)]
+    taps: TapsArgument,
     #[command(flatten)]
     config: ConfigArgument,
     /// Engines to compare, with the keys that the configuration has for them; other keys behind the name, e.g.
@@ -91,6 +90,11 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     let steps = Steps { progress: &progress, n_begun: Cell::new(0) };
     let asked = Asked { seed: arguments.seed, n_queries: arguments.queries };
     let cache = cache.map(Cache);
+    let taps = arguments.taps.get()?;
+    if taps.are_read_once() && lots.len() > 1 {
+        let what = "--windows reads the taps once for every length, and standard input can be read once: name a file";
+        return Err(Failure::usage(what.to_owned()));
+    }
     let (mut judged, mut lines) = (Vec::new(), Vec::new());
     for (length, variants) in &lots {
         // Whatever the engine keeps, the truth is of the same windows for all of one length.
@@ -98,7 +102,7 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
             (Some(_), Some(variant)) => &variant.settings,
             _ => &settings,
         };
-        let found = compare(truth, &arguments.taps, variants, asked, cache.as_ref(), &steps);
+        let found = compare(truth, &taps, variants, asked, cache.as_ref(), &steps);
         let found = found.inspect_err(|_| progress.finish())?;
         lines.extend(summaries(length.unwrap_or("as configured"), &found));
         judged.extend(found);

@@ -10,6 +10,7 @@ use super::progress::Progress;
 use super::{COMMIT, Failure, JSON_FORMAT, VERSION};
 use crate::config::Settings;
 use crate::engine::Figure;
+use crate::ingest::Taps;
 use crate::ledger::{Edition, Would};
 use crate::metrics::Board;
 use crate::model::Span;
@@ -20,13 +21,17 @@ const STATIONS_SHOWN: usize = 30;
 
 pub(super) fn run(
     settings: &Settings,
-    taps: &Path,
+    taps: &Taps,
     out: &Path,
     span: Option<Span>,
     is_json: bool,
 ) -> Result<ExitCode, Failure> {
-    let bytes = std::fs::metadata(taps).map_or(0, |facts| facts.len());
-    let progress = Progress::new(bytes, "bytes", is_json);
+    if taps.are_read_once() {
+        let what =
+            "a dry run reads the taps twice, and standard input can be read once: name a file";
+        return Err(Failure::usage(what.to_owned()));
+    }
+    let progress = Progress::new(taps.bytes(), "bytes", is_json);
     let (board, edition) = (Board::default(), Edition::First);
     let job = Job { settings, taps, out, span, edition, version: VERSION, commit: COMMIT };
     let found = progress.follow(&board, || dry_run(&job, &board));
@@ -60,7 +65,8 @@ fn say_found(found: &DryRun) {
         say(&format!("  {n:>9} {:<16} {}", reason.label(), reason.in_words()));
         for example in found.survey.examples.get(&reason).into_iter().flatten() {
             let shown = example.shown.as_deref().map(|text| format!(": {text:?}"));
-            say(&format!("            line {}{}", example.line, shown.unwrap_or_default()));
+            let (file, line) = (&example.file, example.line);
+            say(&format!("            {file}, line {line}{}", shown.unwrap_or_default()));
         }
     }
     if !found.survey.unknown_stations.is_empty() {
@@ -92,7 +98,9 @@ fn as_json(found: &DryRun) -> Value {
                 .get(&reason)
                 .into_iter()
                 .flatten()
-                .map(|example| json!({ "line": example.line, "shown": example.shown }))
+                .map(|example| {
+                    json!({ "file": example.file, "line": example.line, "shown": example.shown })
+                })
                 .collect();
             (reason.label().to_owned(), json!({ "records": n, "examples": examples }))
         })

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::failure::say;
 use super::progress::Progress;
-use super::{ConfigArgument, Failure, JSON_FORMAT};
+use super::{ConfigArgument, Failure, JSON_FORMAT, TapsArgument};
 use crate::config::{self, Settings};
 use crate::engine::Registry;
 use crate::evaluate::risk::{Attack, Membership, Risk, attack};
@@ -22,9 +22,8 @@ pub(super) const PRIVATE: &str =
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
-    /// The file of taps that the releases were made from
-    #[arg(long, value_name = "FILE")]
-    taps: PathBuf,
+    #[command(flatten)]
+    taps: TapsArgument,
     #[command(flatten)]
     config: ConfigArgument,
     /// A release, or a directory of releases; several are judged side by side
@@ -59,14 +58,14 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     for dir in &arguments.release {
         releases.extend(read(dir, &settings)?);
     }
-    let bytes = fs::metadata(&arguments.taps).map_or(0, |facts| facts.len());
-    let progress = Progress::new(bytes, "bytes", arguments.json);
-    progress.say(&format!("reading {}", arguments.taps.display()));
+    let taps = arguments.taps.get()?;
+    let progress = Progress::new(taps.bytes(), "bytes", arguments.json);
+    progress.say(&format!("reading {taps}"));
     let board = Board::default();
     let asked = Asked { seed: arguments.seed, n_queries: arguments.queries };
     let tell = |what: &str| progress.say(what);
-    let judged = progress
-        .follow(&board, || judge(&settings, &arguments.taps, releases, asked, &board, &tell));
+    let judged =
+        progress.follow(&board, || judge(&settings, &taps, releases, asked, &board, &tell));
     progress.finish();
     let judged = judged?;
     let membership = match (arguments.risk, judged.first()) {

@@ -31,12 +31,14 @@ mod progress;
 mod quickstart;
 mod reproduce;
 mod revise;
+mod sample;
 #[cfg(feature = "kafka")]
 mod run;
 #[cfg(feature = "kafka")]
 mod replay;
 mod sanitize;
 mod secret;
+mod stations;
 #[cfg(feature = "kafka")]
 mod sending;
 #[cfg(feature = "kafka")]
@@ -55,6 +57,7 @@ use clap::{Parser, Subcommand};
 use failure::Failure;
 
 use crate::engine::Registry;
+use crate::ingest::Taps;
 
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The form of every `--json` output; `src/CONTRACT.md` has the rules.
@@ -104,6 +107,8 @@ enum Command {
     Ledger(ledger::Arguments),
     /// Replace the keys of the secret; the ledger goes on
     Secret(secret::Arguments),
+    /// List the stations of a GTFS feed as a file that can be read and edited
+    Stations(stations::Arguments),
     /// Run the service on Kafka: taps from a topic, releases to a topic
     #[cfg(feature = "kafka")]
     Run(run::Arguments),
@@ -134,6 +139,23 @@ pub(crate) struct ConfigArgument {
     config: PathBuf,
 }
 
+/// The taps to read.
+#[derive(clap::Args)]
+pub(crate) struct TapsArgument {
+    /// Files of taps in the configured format, as they are or packed with gzip or zstd; or Parquet files with the same
+    /// fields as columns; - is standard input
+    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    taps: Vec<PathBuf>,
+}
+
+impl TapsArgument {
+    fn get(&self) -> Result<Taps, Failure> {
+        Taps::new(self.taps.clone()).ok_or_else(|| {
+            Failure::usage("--taps: standard input (-) can be read once only".to_owned())
+        })
+    }
+}
+
 /// Does what the arguments say, with these engines.
 pub fn run(arguments: impl IntoIterator<Item = OsString>, registry: &Registry) -> ExitCode {
     let arguments = match Arguments::try_parse_from(arguments) {
@@ -160,6 +182,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, registry: &Registry) -
         Command::Config(arguments) => config::run(&arguments, registry),
         Command::Audit(arguments) => audit::run(&arguments, registry),
         Command::Ledger(arguments) => ledger::run(&arguments, registry),
+        Command::Stations(arguments) => stations::run(&arguments),
         Command::Secret(arguments) => secret::run(&arguments, registry),
         #[cfg(feature = "kafka")]
         Command::Run(arguments) => run::run(&arguments, registry),

@@ -37,7 +37,8 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     let taps = dir.join("taps.csv");
     let metrics = Metrics::new(VERSION, COMMIT);
     let wanted = Wanted { span: settings.span(), edition: Edition::First, quiet: false };
-    let summary = super::sanitize::sanitize(&settings, &taps, &releases, wanted, &metrics)?;
+    let summary =
+        super::sanitize::sanitize(&settings, &taps.as_path().into(), &releases, wanted, &metrics)?;
     super::sanitize::say_summary(&summary, &releases);
     say("3. the release, checked as a recipient would");
     let report = verify(&releases)?;

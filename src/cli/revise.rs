@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use super::failure::say;
 use super::sanitize::{self, as_json, say_summary};
-use super::{COMMIT, ConfigArgument, Failure, VERSION};
+use super::{COMMIT, ConfigArgument, Failure, TapsArgument, VERSION};
 use crate::config;
 use crate::engine::Registry;
 use crate::ledger::Edition;
@@ -17,9 +17,8 @@ pub(super) struct Arguments {
     /// The window's name, as its release's directory has it
     #[arg(long, value_name = "NAME")]
     window: String,
-    /// The file of taps, in the configured format
-    #[arg(long, value_name = "FILE")]
-    taps: PathBuf,
+    #[command(flatten)]
+    taps: TapsArgument,
     #[command(flatten)]
     config: ConfigArgument,
     /// Where the releases are
@@ -44,7 +43,8 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     let metrics = Metrics::new(VERSION, COMMIT);
     let edition = Edition::Revision { why: why.to_owned() };
     let wanted = sanitize::Wanted { span: Some(span), edition, quiet: arguments.json };
-    let summary = sanitize::sanitize(&settings, &arguments.taps, &arguments.out, wanted, &metrics)?;
+    let summary =
+        sanitize::sanitize(&settings, &arguments.taps.get()?, &arguments.out, wanted, &metrics)?;
     match arguments.json {
         true => say(&as_json(&summary, &arguments.out).to_string()),
         false => say_summary(&summary, &arguments.out),

@@ -1,6 +1,6 @@
 //! `tapveil run`: the service on a real Kafka.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -15,6 +15,7 @@ use crate::engine::Registry;
 use crate::metrics::{Board, Health, Metrics, Status};
 use crate::pipeline::Observers;
 use crate::pipeline::run::{Role, Service, Stop};
+use crate::publish::Place;
 use crate::seal::Closing;
 
 #[derive(clap::Args)]
@@ -156,7 +157,7 @@ fn facts(settings: &Settings) -> Facts {
             Closing::Arrival { grace, clock_margin } => Some(grace + clock_margin),
             Closing::Watermark { .. } => None,
         },
-        release_dir: settings.release.dir.clone(),
+        release_dir: settings.release.place.as_ref().and_then(Place::directory).map(Path::to_owned),
         lifetime: settings.caps.lifetime,
         horizon: settings.caps.horizon.map(|horizon| (horizon.windows, horizon.cap)),
         price: settings.engine.price().epsilon(),

@@ -8,10 +8,11 @@ use serde_json::{Value, json};
 
 use super::failure::say;
 use super::progress::Progress;
-use super::{COMMIT, ConfigArgument, Failure, JSON_FORMAT, VERSION, dry_run};
+use super::{COMMIT, ConfigArgument, Failure, JSON_FORMAT, TapsArgument, VERSION, dry_run};
 use crate::clock::SystemClock;
 use crate::config::{self, Settings};
 use crate::engine::Registry;
+use crate::ingest::Taps;
 use crate::ledger::Edition;
 use crate::metrics::{Board, Metrics};
 use crate::model::Span;
@@ -19,9 +20,8 @@ use crate::pipeline::{self, Done, Job, Released, Summary};
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
-    /// The file of taps, in the configured format
-    #[arg(long, value_name = "FILE")]
-    taps: PathBuf,
+    #[command(flatten)]
+    taps: TapsArgument,
     #[command(flatten)]
     config: ConfigArgument,
     /// Where the releases go, one directory per window
@@ -47,14 +47,14 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
     let settings = config::load_with(&arguments.config.config, registry)?;
     settings.require_approval()?;
-    let span = span(arguments, &settings)?;
+    let (span, taps) = (span(arguments, &settings)?, arguments.taps.get()?);
     let out = arguments.out.clone().unwrap_or_default();
     if arguments.dry_run {
-        return dry_run::run(&settings, &arguments.taps, &out, span, arguments.json);
+        return dry_run::run(&settings, &taps, &out, span, arguments.json);
     }
     let metrics = Metrics::new(VERSION, COMMIT);
     let wanted = Wanted { span, edition: Edition::First, quiet: arguments.json };
-    let summary = sanitize(&settings, &arguments.taps, &out, wanted, &metrics)?;
+    let summary = sanitize(&settings, &taps, &out, wanted, &metrics)?;
     if let Some(path) = &arguments.metrics {
         fs::write(path, metrics.text()).map_err(|error| {
             Failure::external(format!("cannot write {}: {error}", path.display()))
@@ -80,15 +80,14 @@ pub(super) struct Wanted {
 /// Runs the job with a progress bar.
 pub(super) fn sanitize(
     settings: &Settings,
-    taps: &Path,
+    taps: &Taps,
     out: &Path,
     wanted: Wanted,
     metrics: &Metrics,
 ) -> Result<Summary, Failure> {
     let Wanted { span, edition, quiet } = wanted;
-    let bytes = fs::metadata(taps).map_or(0, |facts| facts.len());
-    let progress = Progress::new(bytes, "bytes", quiet);
-    progress.say(&format!("reading {}", taps.display()));
+    let progress = Progress::new(taps.bytes(), "bytes", quiet);
+    progress.say(&format!("reading {taps}"));
     let board = Board::default();
     let job = Job { settings, taps, out, span, edition, version: VERSION, commit: COMMIT };
     let summary = progress

@@ -63,6 +63,7 @@ pub(super) fn connected(
 ) -> Result<(Settings, kafka::Settings), Failure> {
     let settings = config::load_with(path, registry)?;
     let kafka = settings.required_kafka(path)?.clone();
+    settings.feed.format.writes().map_err(|what| Failure::usage(what.to_owned()))?;
     kafka::connect(&kafka, &mut |line| eprintln!("{line}"), &|| false)?;
     Ok((settings, kafka))
 }

@@ -1,6 +1,6 @@
 //! The checks: each reads its section, complains about what cannot be, and gives a value or nothing.
 
-use std::fs::{self, File as Disk};
+use std::fs::File as Disk;
 use std::io::Read;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::os::unix::fs::PermissionsExt;
@@ -15,11 +15,12 @@ use super::digest::digest;
 use super::feed_check::format;
 use super::file::File;
 use super::keys::{
-    BudgetKeys, EngineKeys, FeedKeys, HorizonKeys, LedgerKeys, SecretKeys, StationKeys, TopKeys,
-    TripKeys, WindowKeys, sections,
+    BudgetKeys, EngineKeys, FeedKeys, HorizonKeys, LedgerKeys, SecretKeys, TopKeys, TripKeys,
+    WindowKeys, sections,
 };
 use super::live_check::{closing, http, log, release};
-use super::warnings::warnings;
+use super::station_check::{aliased, stations};
+use super::warnings::{Warning, warnings};
 use super::{Caps, Feed, LedgerAndSecret, Settings, TripRule, kafka_check, migrate};
 use crate::engine::{Engine, Legs, Registration, Registry, World};
 use crate::ledger::Horizon;
@@ -60,8 +61,11 @@ fn read(file: &mut File<'_>, base: &Path, registry: &Registry) -> Option<Setting
     let version = file.section::<TopKeys>("");
     let (secret, ledger_file) = (secret(file, base), ledger_file(file, base));
     let feed = file.section::<FeedKeys>("feed");
-    let format = format(file, feed.as_ref());
-    let stations = stations(file, base);
+    let format = format(file, base, feed.as_ref());
+    let listed = stations(file, base);
+    let notes = listed.as_ref().map(|listed| listed.notes.clone()).unwrap_or_default();
+    let stations =
+        listed.and_then(|listed| aliased(file, base, feed.as_ref(), listed.stations)).map(Arc::new);
     let window = file.section::<WindowKeys>("window");
     // Lengths are wrong in any zone: a feed that cannot be read hides no complaint about windows.
     let zone = feed.as_ref().map_or(TimeZone::UTC, |feed| feed.time_zone.0.clone());
@@ -91,6 +95,8 @@ fn read(file: &mut File<'_>, base: &Path, registry: &Registry) -> Option<Setting
             local_zone: Some(feed.time_zone.0).filter(|_| file.is_written("feed.time_zone")),
             id: feed.id.0,
             max_rejects: feed.max_rejects,
+            time_layouts: feed.time_layouts.map(|layouts| layouts.0).unwrap_or_default(),
+            card_is_token: feed.card_is_token,
             format: format?,
         },
         calendar: calendar?,
@@ -115,6 +121,7 @@ fn read(file: &mut File<'_>, base: &Path, registry: &Registry) -> Option<Setting
     };
     settings.digest = digest(file, registry, &settings);
     settings.warnings = warnings(file, registry, &settings);
+    settings.warnings.extend(notes.into_iter().map(Warning::Stations));
     Some(settings)
 }
 
@@ -161,37 +168,6 @@ fn ledger_file(file: &mut File<'_>, base: &Path) -> Option<PathBuf> {
         return None;
     }
     Some(path)
-}
-
-fn stations(file: &mut File<'_>, base: &Path) -> Option<Arc<Stations>> {
-    const KEY: &str = "stations.file";
-    let keys = file.section::<StationKeys>("stations")?;
-    if keys.gtfs.is_some() {
-        file.complain("stations.gtfs", "is not in this version; name a stations.file");
-        return None;
-    }
-    let Some(name) = keys.file else {
-        file.complain(KEY, "is required: a CSV with id,name,lat,lon,line");
-        return None;
-    };
-    let path = base.join(name);
-    let shown = path.display();
-    let text = match fs::read(&path) {
-        Ok(text) => text,
-        Err(error) => {
-            file.complain(KEY, format_args!("cannot read {shown}: {error}"));
-            return None;
-        }
-    };
-    match Stations::from_csv(&text) {
-        Ok(stations) => Some(Arc::new(stations)),
-        Err(complaints) => {
-            for complaint in complaints {
-                file.complain(KEY, format_args!("{shown}: {complaint}"));
-            }
-            None
-        }
-    }
 }
 
 fn calendar(file: &mut File<'_>, zone: TimeZone, window: &WindowKeys) -> Option<Calendar> {

@@ -8,7 +8,7 @@ use super::keys::sections;
 use super::leaf::duration_secs;
 use crate::declare::{Presence, inline};
 use crate::engine::Registry;
-use crate::ingest::format::{KeepRule, KindRule};
+use crate::ingest::format::{KeepRule, KindRule, ValueTable};
 use crate::model::Digest;
 
 /// Keys outside the engine whose text can change a release, in a fixed order.
@@ -69,7 +69,23 @@ fn rules(file: &File<'_>, registry: &Registry, settings: &Settings) -> String {
     for KeepRule { field, values } in &mapping.keep {
         text.push_str(&format!("feed.keep = {field:?} {values:?}\n"));
     }
+    for ValueTable { field, meanings } in &mapping.values {
+        text.push_str(&format!("feed.values = {field:?} {meanings:?}\n"));
+    }
+    if file.is_written("feed.aliases") || file.is_written("feed.station_suffixes") {
+        text.push_str(&format!("stations.names = {}\n", settings.stations.names_digest()));
+    }
+    for layout in &settings.feed.time_layouts {
+        text.push_str(&format!("feed.time_layout = {:?}\n", layout.as_str()));
+    }
+    if settings.feed.card_is_token {
+        text.push_str("feed.card_is_token = true\n");
+    }
     let name = effective(file, registry, "feed.format");
+    if let Some(identity) = settings.feed.format.identity() {
+        text.push_str(&format!("feed.options = {identity}\n"));
+        return text;
+    }
     let options = file.value(&format!("feed.{name}")).and_then(Value::as_object);
     if let Some(options) = options.filter(|options| !options.is_empty()) {
         text.push_str(&format!("feed.options = {}\n", inline(&Value::Object(options.clone()))));

@@ -1,8 +1,8 @@
 //! Every key outside the engines' own sections: type, default, unit and reason, each declared once.
 
 use super::leaf::{
-    Address, Brokers, FeedId, FormatName, KafkaName, Keep, Percent, Seconds, TimeOfDay, Version,
-    Zone,
+    Address, Brokers, FeedId, FormatName, KafkaName, Keep, Layouts, Meanings, Percent, RouteTypes,
+    Seconds, TimeOfDay, Version, Zone,
 };
 use crate::declare::{Epsilon, Names, Positive, Section};
 use crate::engine::{self, Legs, Registry};
@@ -92,13 +92,26 @@ crate::keys! {
         time_zone: Zone = default("UTC");
         /// which records count, by the values of any field: the others are counted as filtered. All fields must match
         keep: Keep = optional({ "deal_type": ["地铁入站", "地铁出站"] });
+        /// what values of a field mean, before keep, kind and stations look at them: written = meant. A value that is
+        /// not listed means itself
+        values: Meanings = optional({ "direction": { "1": "in", "2": "out" } });
+        /// a CSV with the header alias,station: other names that records have for stations of the list
+        aliases: String = optional("aliases.csv");
+        /// a station may be written with or without one of these endings
+        station_suffixes: Names = optional(["站"]);
+        /// how times are written (strptime), tried in this order before the usual forms
+        time_layouts: Layouts = optional(["%d/%m/%Y %H:%M:%S", "%Y%m%d%H%M%S"]);
+        /// card ids are tokens, even if they look like numbers of payment cards. Otherwise such a number (13 to 19
+        /// digits, the first 2 to 6, Luhn's check digit) is a reject: it has no business in a feed of taps
+        card_is_token: bool = default(false);
         /// records that may be unusable: above it a file is refused before anything is booked, and the service warns
         max_rejects: Percent = default("10%");
     }
 }
 
 crate::keys! {
-    /// Names of the fields in your records.
+    /// Names of the fields in your records. In JSON a name that begins with a slash leads into nested objects
+    /// (`/payload/card/id`), here and wherever a field is named.
     pub(super) struct FieldKeys {
         /// the card
         card: String = default("card");
@@ -124,10 +137,19 @@ crate::keys! {
 crate::keys! {
     /// The public list of stations. Read off the data it would leak who was where.
     pub(super) struct StationKeys {
-        /// a CSV with id,name,lat,lon,line; required
+        /// a CSV with id,name,lat,lon,line (or GTFS' names: stop_id,stop_name,stop_lat,stop_lon); required. A station
+        /// that is listed on two lines is one station, of the first
         file: String = optional("stations.csv");
-        /// instead of a file (refused by this version)
+        /// names of the columns of a file without a header, in order; any other name is passed over
+        columns: Names = optional(["line_no", "line", "order", "id", "code"]);
+        /// instead of a file: a GTFS feed, zip or directory. Platforms climb to their stations, and taps may name
+        /// either; a station's line is the route of most trips through it. `tapveil stations` writes the same as a
+        /// file to edit
         gtfs: String = optional("feed.zip");
+        /// with gtfs: only stations that routes of these types serve (0 tram, 1 metro, 2 rail, 3 bus, …)
+        route_types: RouteTypes = optional([1]);
+        /// with gtfs: only stations that have platforms or entrances below them (location_type 1)
+        only_stations: bool = default(false);
     }
 }
 
@@ -243,7 +265,8 @@ crate::keys! {
 crate::keys! {
     /// The words of a release, and where it goes.
     pub(super) struct ReleaseKeys {
-        /// for `tapveil run`: files beside the topic
+        /// for `tapveil run`: files beside the topic. A directory, or an object store: s3://bucket/prefix, gs://,
+        /// az://; who we are there stands in the environment, where the store's own tools look
         dir: String = optional("releases");
         /// for `tapveil run`: earliest time of day, in the feed's zone
         not_before: TimeOfDay = optional("06:00");

@@ -8,7 +8,8 @@ use jiff::{SignedDuration, Span, SpanRelativeTo};
 use serde_json::{Value, json};
 
 use crate::declare::{Leaf, Names, inline, refuse_word};
-use crate::ingest::format::{self, KeepRule, Mapping};
+use crate::ingest::TimeLayout;
+use crate::ingest::format::{self, KeepRule, Mapping, ValueTable};
 use crate::kafka::Protocol;
 
 /// The form of the file.
@@ -170,6 +171,78 @@ impl Leaf for Keep {
             "maxProperties": Mapping::KEEP_MAX,
             "additionalProperties": Names::schema(),
         })
+    }
+}
+
+/// What values of some fields mean, by field.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Meanings(pub(super) Vec<ValueTable>);
+
+impl Leaf for Meanings {
+    fn read(value: &Value) -> Result<Self, String> {
+        let refuse = || {
+            let example = "{ direction = { \"1\" = \"in\", \"2\" = \"out\" } }";
+            format!("must be a table of tables like {example}, not {}", inline(value))
+        };
+        let tables = value.as_object().filter(|tables| !tables.is_empty()).ok_or_else(refuse)?;
+        let table = |(field, meanings): (&String, &Value)| {
+            let meanings = meanings.as_object().filter(|one| !one.is_empty()).ok_or_else(refuse)?;
+            let pair = |(written, meant): (&String, &Value)| {
+                Ok((written.clone(), meant.as_str().ok_or_else(refuse)?.to_owned()))
+            };
+            let meanings = meanings.iter().map(pair).collect::<Result<_, String>>()?;
+            Ok(ValueTable { field: field.clone(), meanings })
+        };
+        tables.iter().map(table).collect::<Result<_, String>>().map(Self)
+    }
+
+    fn schema() -> Value {
+        json!({
+            "type": "object",
+            "minProperties": 1,
+            "additionalProperties": {
+                "type": "object", "minProperties": 1, "additionalProperties": { "type": "string" },
+            },
+        })
+    }
+}
+
+/// Layouts of times.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Layouts(pub(super) Vec<TimeLayout>);
+
+impl Leaf for Layouts {
+    fn read(value: &Value) -> Result<Self, String> {
+        let layout = |text: &String| {
+            TimeLayout::new(text).ok_or_else(|| {
+                format!(
+                    "{text:?} is not a layout that says year, month, day, hour and minute, like \"%d/%m/%Y %H:%M:%S\""
+                )
+            })
+        };
+        Names::read(value)?.0.iter().map(layout).collect::<Result<_, String>>().map(Self)
+    }
+
+    fn schema() -> Value {
+        Names::schema()
+    }
+}
+
+/// Route types of GTFS.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct RouteTypes(pub(super) Vec<u32>);
+
+impl Leaf for RouteTypes {
+    fn read(value: &Value) -> Result<Self, String> {
+        let refuse = || format!("must be a list of route types like [0, 1], not {}", inline(value));
+        let items = value.as_array().filter(|items| !items.is_empty()).ok_or_else(refuse)?;
+        let number = |item: &Value| item.as_u64().and_then(|number| u32::try_from(number).ok());
+        let numbers: Option<Vec<u32>> = items.iter().map(number).collect();
+        numbers.map(Self).ok_or_else(refuse)
+    }
+
+    fn schema() -> Value {
+        json!({ "type": "array", "items": { "type": "integer", "minimum": 0 }, "minItems": 1 })
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::file::File;
 use super::keys::{Close, HttpKeys, LogFormat, LogKeys, LogLevel, ReleaseKeys, WindowKeys};
+use crate::publish::Place;
 use crate::seal::Closing;
 
 /// The words of a release, and where it goes.
@@ -25,8 +26,8 @@ pub struct ReleaseSettings {
     pub retention: String,
     /// Digest of the statement that the privacy officer has signed.
     pub approved: Option<String>,
-    /// Where `run` puts releases as files, beside the topic.
-    pub dir: Option<PathBuf>,
+    /// Where `run` puts releases, beside the topic.
+    pub place: Option<Place>,
     /// Earliest time of day for a release of `run`, in seconds after midnight.
     pub not_before_secs: Option<i64>,
 }
@@ -65,6 +66,13 @@ pub(super) fn closing(window: &WindowKeys) -> Closing {
 
 pub(super) fn release(file: &mut File<'_>, base: &Path) -> Option<ReleaseSettings> {
     let keys = file.section::<ReleaseKeys>("release")?;
+    let place = match keys.dir.as_ref().map(|dir| Place::new(dir, base)).transpose() {
+        Ok(place) => place,
+        Err(what) => {
+            file.complain("release.dir", what);
+            return None;
+        }
+    };
     Some(ReleaseSettings {
         title: keys.title,
         licence: keys.licence,
@@ -73,7 +81,7 @@ pub(super) fn release(file: &mut File<'_>, base: &Path) -> Option<ReleaseSetting
         recipients: keys.recipients,
         retention: keys.retention,
         approved: keys.approved,
-        dir: keys.dir.map(|dir| base.join(dir)),
+        place,
         not_before_secs: keys.not_before.map(|time| time.0),
     })
 }

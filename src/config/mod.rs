@@ -19,6 +19,7 @@ mod live_check;
 mod migrate;
 mod odds;
 mod statement;
+mod station_check;
 mod variant;
 mod warnings;
 
@@ -43,6 +44,7 @@ use jiff::tz::TimeZone;
 
 use crate::engine::{Engine, Legs, Registry};
 use crate::ingest;
+use crate::ingest::TimeLayout;
 use crate::ingest::format::Format;
 use crate::kafka;
 use crate::ledger::{self, Horizon};
@@ -102,6 +104,10 @@ pub struct Feed {
     pub format: Arc<dyn Format>,
     /// The zone of local times; `None`: they are rejects.
     pub local_zone: Option<TimeZone>,
+    /// How times are written, before the usual forms.
+    pub time_layouts: Vec<TimeLayout>,
+    /// Whether card ids are tokens, whatever they look like.
+    pub card_is_token: bool,
     /// Unusable records above this part stop a file before anything is booked.
     pub max_rejects: Percent,
 }
@@ -130,6 +136,8 @@ impl Settings {
         ingest::Settings {
             format: self.feed.format.clone(),
             local_zone: self.feed.local_zone.clone(),
+            time_layouts: self.feed.time_layouts.clone(),
+            card_is_token: self.feed.card_is_token,
             calendar: self.calendar.clone(),
             stations: self.stations.clone(),
             secret: self.secret.clone(),

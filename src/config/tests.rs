@@ -180,7 +180,11 @@ fn every_single_mistake_outside_the_engine_is_one_clear_complaint() {
         ("[window]\nclose = \"later\"", "window.close", "\"arrival\", \"watermark\""),
         ("[feed]\ntime_zone = \"Atlantis\"", "feed.time_zone", "is not a time zone"),
         ("[feed]\nformat = \"xml\"", "feed.format", "not one of"),
-        ("[feed]\nformat = \"avro\"", "feed.format", "is not one of \"json\", \"csv\", \"tides\""),
+        (
+            "[feed]\nformat = \"xml\"",
+            "feed.format",
+            "is not one of \"json\", \"csv\", \"tides\", \"avro\"",
+        ),
         ("[feed]\nid = \"\"", "feed.id", "names the feed"),
         ("[engine]\nname = \"magic\"", "engine.name", "is not an engine"),
         ("[engine]\nname = \"dptd\"", "engine.name", "not in this version"),
@@ -257,7 +261,19 @@ fn stations_must_be_there_and_be_a_list() {
     let missing = feed.complaint("");
     assert!(missing.starts_with("stations.file: cannot read"), "{missing}");
     let gtfs = feed.complaints(&MINIMAL.replace("[ledger]", "gtfs = \"x.zip\"\n[ledger]"));
-    assert!(gtfs.len() == 1 && gtfs[0].starts_with("stations.gtfs: is not in"), "{gtfs:?}");
+    assert!(gtfs.len() == 1 && gtfs[0].starts_with("stations.gtfs: stands beside"), "{gtfs:?}");
+    for (added, key) in [
+        ("[stations]\nroute_types = [1]", "stations.route_types: belongs to stations.gtfs"),
+        ("[stations]\nonly_stations = true", "stations.only_stations: belongs to stations.gtfs"),
+        (
+            "[stations]\nroute_types = \"metro\"",
+            "stations.route_types: must be a list of route types",
+        ),
+    ] {
+        feed.put("stations.csv", STATIONS);
+        let complaints = feed.complaints(&MINIMAL.replace("[stations]", added));
+        assert!(complaints.len() == 1 && complaints[0].contains(key), "{complaints:?}");
+    }
 }
 
 #[test]

@@ -24,6 +24,8 @@ pub enum Warning {
     },
     /// What the engine itself says.
     Engine(String),
+    /// What the list of stations lacks.
+    Stations(String),
 }
 
 impl std::fmt::Display for Warning {
@@ -46,6 +48,7 @@ impl std::fmt::Display for Warning {
                 write!(f, "[{section}] has no effect while engine.name = \"{engine}\"")
             }
             Self::Engine(warning) => f.write_str(warning),
+            Self::Stations(note) => write!(f, "stations.gtfs: {note}"),
         }
     }
 }

@@ -2,7 +2,7 @@
 //! noise of a seed that no release ever has.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use tapveil_core::evaluate::risk::Risk;
@@ -11,7 +11,7 @@ use tapveil_core::evaluate::{Judge, Said, Score, trial};
 use super::window::{baselines, ingest, terms};
 use super::{Asked, Column, Error, Judged};
 use crate::config::Settings;
-use crate::ingest::{Harvest, read_file};
+use crate::ingest::{Harvest, Taps, read_file};
 use crate::metrics::Board;
 use crate::model::{Digest, MicroEpsilon};
 use crate::seal::SealedWindow;
@@ -116,7 +116,7 @@ pub trait Watch {
 /// Judges every variant on every window of a file. The truth is that of `settings`.
 pub fn compare(
     settings: &Settings,
-    taps: &Path,
+    taps: &Taps,
     variants: &[Variant],
     asked: Asked,
     cache: Option<&Cache>,
@@ -128,7 +128,7 @@ pub fn compare(
     let windows: Vec<_> =
         open.ids().into_iter().filter_map(|id| settings.calendar.window(id)).collect();
     if windows.is_empty() {
-        return Err(Error::NoTap { taps: taps.display().to_string() });
+        return Err(Error::NoTap { taps: taps.to_string() });
     }
     let mut judged = Vec::new();
     for window in windows {

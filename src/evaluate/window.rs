@@ -1,7 +1,6 @@
 //! One window judged: the raw taps read as `sanitize` reads them, the baselines, and every release.
 
 use std::num::NonZeroU64;
-use std::path::Path;
 
 use tapveil_core::evaluate::risk::Risk;
 use tapveil_core::evaluate::{Judge, Score, Terms};
@@ -10,7 +9,7 @@ use super::{Error, Published};
 use crate::config::Settings;
 use crate::engine::{Legs, Tables};
 use crate::guarantee::Guarantee;
-use crate::ingest::{Harvest, read_file};
+use crate::ingest::{Harvest, Taps, read_file};
 use crate::metrics::Board;
 use crate::model::{MicroEpsilon, WindowId};
 use crate::seal::SealedWindow;
@@ -53,7 +52,7 @@ pub struct Judged {
 /// Judges releases by window. `tell` hears what is being done.
 pub fn judge(
     settings: &Settings,
-    taps: &Path,
+    taps: &Taps,
     releases: Vec<Published>,
     asked: Asked,
     board: &Board,
@@ -74,7 +73,7 @@ pub fn judge(
         let Some(window) = releases.first().map(|release| release.window.clone()) else { continue };
         let stamps = open.take(id);
         if stamps.is_empty() {
-            let taps = taps.display().to_string();
+            let taps = taps.to_string();
             return Err(Error::NoTaps { taps, window: window.name() });
         }
         tell(&format!("window {window}: the truth"));

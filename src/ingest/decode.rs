@@ -6,10 +6,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::format::{Format, Mapping, MissingColumns};
+use super::format::{Format, Mapping, MissingColumns, Outage};
+use super::layout::TimeLayout;
+use super::payment::is_payment_number;
 use super::time::TimeReader;
 use crate::model::{Calendar, Reject, Stations, Window};
-use crate::passenger::{CardKey, Tap};
+use crate::passenger::{CardKey, Picked, Tap};
 use crate::secret::{CardHasher, Secret};
 
 /// What a decoder needs to know.
@@ -19,6 +21,10 @@ pub struct Settings {
     pub format: Arc<dyn Format>,
     /// The zone of local times; without it they are rejects.
     pub local_zone: Option<TimeZone>,
+    /// How times are written, before the usual forms.
+    pub time_layouts: Vec<TimeLayout>,
+    /// Whether card ids are tokens, whatever they look like.
+    pub card_is_token: bool,
     /// Which windows exist.
     pub calendar: Calendar,
     /// Which stations exist.
@@ -46,19 +52,22 @@ pub struct Decoder {
     times: TimeReader,
     windows: WindowCache,
     keeps_kinds: bool,
+    card_is_token: bool,
 }
 
 impl Decoder {
     /// A decoder for messages, or for the lines of a file without a header.
     pub fn new(settings: Settings) -> Self {
-        let Settings { format, local_zone, calendar, stations, secret, keeps_kinds } = settings;
+        let Settings { format, local_zone, time_layouts, card_is_token, .. } = settings;
+        let Settings { calendar, stations, secret, keeps_kinds, .. } = settings;
         Self {
             mapping: format.mapping().clone(),
             format,
             stations,
-            times: TimeReader::new(local_zone),
+            times: TimeReader::new(local_zone).with_layouts(time_layouts),
             windows: WindowCache::new(calendar, secret),
             keeps_kinds,
+            card_is_token,
         }
     }
 
@@ -68,34 +77,37 @@ impl Decoder {
         Ok(Self::new(Settings { format, ..settings }))
     }
 
+    /// Learns what is needed to decode this record. Asked before [`Decoder::decode`] where records come from a stream.
+    pub fn prepare(&self, record: &[u8]) -> Result<(), Outage> {
+        self.format.prepare(record)
+    }
+
     /// Decodes one record.
     pub fn decode(&mut self, record: &[u8]) -> Result<Decoded<'_>, Reject> {
-        let picked = self.format.pick(record)?;
-        self.mapping.judge(&picked)?;
+        let mut picked = self.format.pick(record)?;
+        self.take(&mut picked)
+    }
+
+    /// How records are written.
+    pub(super) fn format(&self) -> &Arc<dyn Format> {
+        &self.format
+    }
+
+    /// Decodes the fields of a record.
+    pub(super) fn take(&mut self, picked: &mut Picked<'_>) -> Result<Decoded<'_>, Reject> {
+        self.mapping.translate(picked);
+        self.mapping.judge(picked)?;
+        if !self.card_is_token && is_payment_number(&picked.card) {
+            return Err(Reject::PaymentNumber);
+        }
         let event = self.times.read(&picked.time)?;
         let station = self.stations.find(&picked.station).ok_or(Reject::UnknownStation)?;
         let (window, hasher) = self.windows.at(event).ok_or(Reject::BadTime)?;
         let offset = window.offset_millis(event).ok_or(Reject::BadTime)?;
         let card = CardKey::new(hasher, picked.card.as_bytes());
-        let kind = if self.keeps_kinds { self.mapping.kind(&picked) } else { None };
+        let kind = if self.keeps_kinds { self.mapping.kind(picked) } else { None };
         let tap = Tap::new(window.id(), card, offset, station).of_kind(kind);
         Ok(Decoded { tap, event, window })
-    }
-}
-
-impl Decoder {
-    /// The station or the time that made a record a reject, cut short and without control characters. Never the card.
-    pub(super) fn what_is_wrong(&self, record: &[u8], reason: Reject) -> Option<String> {
-        const SHOWN: usize = 60;
-        let picked = self.format.pick(record).ok()?;
-        let text = match reason {
-            Reject::UnknownStation => picked.station,
-            Reject::BadTime | Reject::NoZone | Reject::TimeSkipped | Reject::TimeRepeated => {
-                picked.time
-            }
-            _ => return None,
-        };
-        Some(text.chars().filter(|letter| !letter.is_control()).take(SHOWN).collect())
     }
 }
 

@@ -1,13 +1,12 @@
-//! A file of taps, read in blocks and decoded on all cores. Memory holds the taps and a few blocks.
+//! Files of taps, read in blocks and decoded on all cores. Memory holds the taps and a few blocks.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
 
 use rayon::iter::{ParallelBridge, ParallelIterator};
 
-use super::{Decoder, Error, RECORD_BYTES_MAX, Settings};
+use super::input::{Bytes, Held, Input, Origin};
+use super::{Decoded, Decoder, Error, RECORD_BYTES_MAX, Settings, Taps, columns, container};
 use crate::metrics::Board;
 use crate::model::{Counts, Reject, WindowId};
 use crate::passenger::Stamp;
@@ -26,75 +25,126 @@ pub struct Harvest {
     pub counts: Counts,
 }
 
-/// Reads a whole file. Every tap passes the same gate as a live one; in a file nothing is late.
+/// Reads whole files. Every tap passes the same gate as a live one; in a file nothing is late.
 pub fn read_file(
-    path: &Path,
+    taps: &Taps,
     settings: &Settings,
     gate: &Gate,
     board: &Board,
 ) -> Result<Harvest, Error> {
-    let name = path.display().to_string();
-    let file = File::open(path).map_err(|error| Error::Open { path: name.clone(), error })?;
-    if file.metadata().is_ok_and(|facts| facts.is_dir()) {
-        let error = io::Error::other("it is a directory; name the file with the taps");
-        return Err(Error::Open { path: name, error });
-    }
-    let mut lines = Lines::new(file);
-    let failed = |error| Error::Read { path: name.clone(), error };
-    let mut counts = Counts::default();
-    let header = match settings.format.has_header(lines.first().map_err(failed)?) {
-        false => None,
-        true => match lines.header().map_err(failed)? {
-            None => return Ok(Harvest::default()),
-            Some(header) => Some(header),
-        },
-    };
-    let decoder = || match &header {
-        None => Ok(Decoder::new(settings.clone())),
-        Some(header) => {
-            let header = String::from_utf8_lossy(header);
-            Decoder::with_header(settings.clone(), &header)
-                .map_err(|columns| Error::Header { path: name.clone(), columns })
+    let mut harvest = Harvest::default();
+    for path in taps.paths() {
+        let Input { held, origin } = Input::open(path)?;
+        let gathered = match held {
+            Held::Lines(bytes) => read_lines(bytes, &origin, settings, gate, board)?,
+            Held::Container(bytes) => container::read(bytes, &origin, settings, gate, board)?,
+            Held::Parquet(path) => columns::read(&path, &origin, settings, gate, board)?,
+        };
+        for Gathered { windows, counts, .. } in gathered {
+            harvest.counts.add(&counts);
+            for (window, stamps) in windows {
+                harvest.open.add_all(window, stamps);
+            }
         }
-    };
-    let gathered = decode_blocks(&mut lines, decoder, failed, gate, board)?;
+    }
+    Ok(harvest)
+}
+
+/// A decoder for the records of a file that begins with these bytes; takes its header away, if it has one.
+fn decoder_of(
+    lines: &mut Lines,
+    settings: &Settings,
+    origin: &Origin,
+) -> Result<Option<Decoder>, Error> {
+    let failed = |error| origin.failed(error);
+    match settings.format.has_header(lines.first().map_err(failed)?) {
+        false => Ok(Some(Decoder::new(settings.clone()))),
+        true => {
+            let Some(header) = lines.header().map_err(failed)? else { return Ok(None) };
+            let header = String::from_utf8_lossy(&header);
+            let decoder = Decoder::with_header(settings.clone(), &header)
+                .map_err(|columns| Error::Header { path: origin.name.clone(), columns })?;
+            Ok(Some(decoder))
+        }
+    }
+}
+
+/// Records, one a line.
+fn read_lines(
+    bytes: Bytes,
+    origin: &Origin,
+    settings: &Settings,
+    gate: &Gate,
+    board: &Board,
+) -> Result<Vec<Gathered>, Error> {
+    let mut lines = Lines::new(bytes);
+    // Before any block: a header without its columns is a complaint even if nothing follows it.
+    let Some(first) = decoder_of(&mut lines, settings, origin)? else { return Ok(Vec::new()) };
+    let below = Settings { format: first.format().clone(), ..settings.clone() };
+    let mut gathered = decode_blocks(&mut lines, &below, origin, gate, board)?;
+    let mut too_long = Gathered::default();
     for _ in 0..lines.too_long {
-        counts.reject(Reject::TooLong);
+        too_long.counts.reject(Reject::TooLong);
     }
-    let mut open = OpenWindows::default();
-    for Gathered { windows, counts: theirs, .. } in gathered {
-        counts.add(&theirs);
-        for (window, stamps) in windows {
-            open.add_all(window, stamps);
-        }
-    }
-    Ok(Harvest { open, counts })
+    gathered.push(too_long);
+    Ok(gathered)
 }
 
 /// What one worker gathered.
 #[derive(Default)]
-struct Gathered {
+pub(super) struct Gathered {
     windows: BTreeMap<WindowId, Vec<Stamp>>,
     /// Taps that stand on the board.
     told: BTreeMap<WindowId, usize>,
     counts: Counts,
 }
 
+impl Gathered {
+    /// One more record.
+    pub(super) fn take(&mut self, decoded: Result<Decoded<'_>, Reject>, gate: &Gate) {
+        let judged = decoded.and_then(|decoded| {
+            gate.judge(decoded.window, decoded.event, Arrival::InFile).map(|()| decoded.tap)
+        });
+        match judged {
+            Ok(tap) => {
+                self.windows.entry(tap.window()).or_default().push(tap.stamp());
+                self.counts.taps += 1;
+            }
+            Err(reason) => self.counts.reject(reason),
+        }
+    }
+
+    /// Puts what is new on the board.
+    pub(super) fn tell(&mut self, board: &Board) {
+        for (window, stamps) in &self.windows {
+            let told = self.told.entry(*window).or_default();
+            if *told < stamps.len() {
+                board.add(PARTITION, *window, (stamps.len() - *told) as u64);
+                *told = stamps.len();
+            }
+        }
+    }
+}
+
 /// Blocks are read one after the other and decoded on every core. Which core decodes which block does not matter: a
 /// window has one canonical order.
 fn decode_blocks(
     lines: &mut Lines,
-    decoder: impl Fn() -> Result<Decoder, Error> + Sync,
-    failed: impl Fn(io::Error) -> Error + Sync,
+    settings: &Settings,
+    origin: &Origin,
     gate: &Gate,
     board: &Board,
 ) -> Result<Vec<Gathered>, Error> {
-    // Before any block: a header without its columns is a complaint even if nothing follows it.
-    decoder()?;
-    let begin = || Ok::<_, Error>((decoder()?, Gathered::default()));
+    let begin = || Ok((Decoder::new(settings.clone()), Gathered::default()));
     let next = |worker: Result<(Decoder, Gathered), Error>, block: io::Result<Vec<u8>>| {
         let (mut decoder, mut gathered) = worker?;
-        decode(&block.map_err(&failed)?, &mut decoder, gate, board, &mut gathered);
+        decode(
+            &block.map_err(|error| origin.failed(error))?,
+            &mut decoder,
+            gate,
+            board,
+            &mut gathered,
+        );
         Ok((decoder, gathered))
     };
     std::iter::from_fn(|| lines.block().transpose())
@@ -114,35 +164,15 @@ fn decode(
 ) {
     for line in block.split(|&byte| byte == b'\n') {
         if !matches!(line, b"" | b"\r") {
-            take(decoder, line, gate, gathered);
+            gathered.take(decoder.decode(line), gate);
         }
     }
-    let Gathered { windows, told, .. } = gathered;
-    for (window, stamps) in windows {
-        let told = told.entry(*window).or_default();
-        if *told < stamps.len() {
-            board.add(PARTITION, *window, (stamps.len() - *told) as u64);
-            *told = stamps.len();
-        }
-    }
-}
-
-fn take(decoder: &mut Decoder, line: &[u8], gate: &Gate, gathered: &mut Gathered) {
-    let decoded = decoder.decode(line).and_then(|decoded| {
-        gate.judge(decoded.window, decoded.event, Arrival::InFile).map(|()| decoded)
-    });
-    match decoded {
-        Ok(decoded) => {
-            gathered.windows.entry(decoded.tap.window()).or_default().push(decoded.tap.stamp());
-            gathered.counts.taps += 1;
-        }
-        Err(reason) => gathered.counts.reject(reason),
-    }
+    gathered.tell(board);
 }
 
 /// Blocks of whole lines. A line longer than a record can be is dropped as it is read, and counted.
 struct Lines {
-    file: File,
+    file: Bytes,
     carry: Vec<u8>,
     /// Inside a line that is too long already.
     skipping: bool,
@@ -151,7 +181,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn new(file: File) -> Self {
+    fn new(file: Bytes) -> Self {
         Self { file, carry: Vec::new(), skipping: false, too_long: 0, ended: false }
     }
 

@@ -7,15 +7,23 @@
 //! Refuses: a file whose header lacks the configured columns.
 //! Why: a bad tap is data, not an error.
 
+mod columns;
+mod container;
 mod decode;
 mod file;
-mod survey;
 pub mod format;
+mod input;
+mod layout;
+mod payment;
+mod survey;
 mod time;
 
 pub use decode::{Decoded, Decoder, Settings};
 pub use file::{Harvest, read_file};
-pub use survey::{Example, Survey, survey};
+pub use format::Outage;
+pub use input::Taps;
+pub use layout::TimeLayout;
+pub use survey::{Example, Sampled, SampledTap, Survey, sample, survey};
 
 use self::format::MissingColumns;
 use crate::model::ErrorKind;
@@ -40,6 +48,21 @@ pub enum Error {
         /// What the system said.
         error: std::io::Error,
     },
+    /// It ends too early, or is not what it says it is.
+    #[error(
+        "{path} is damaged: as {packing} it cannot be read to its end ({error}); copy it again from where it came. \
+         Nothing of it was used"
+    )]
+    Damaged {
+        path: String,
+        /// What it says it is.
+        packing: &'static str,
+        /// What the reader said.
+        error: std::io::Error,
+    },
+    /// Something outside that decoding needs does not answer.
+    #[error(transparent)]
+    Outage(#[from] Outage),
     /// The header does not have what the configuration names.
     #[error("{path}, line 1: {columns}")]
     Header {
@@ -54,7 +77,8 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Open { .. } | Self::Header { .. } => ErrorKind::Config,
-            Self::Read { .. } => ErrorKind::External,
+            Self::Damaged { .. } => ErrorKind::Input,
+            Self::Read { .. } | Self::Outage(_) => ErrorKind::External,
         }
     }
 }

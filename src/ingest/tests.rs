@@ -42,6 +42,8 @@ fn settings(format: Written) -> Settings {
     Settings {
         format: format.format(Mapping::of_fields("card", "station", "time")),
         local_zone: Some(TimeZone::get("America/Toronto").unwrap()),
+        time_layouts: Vec::new(),
+        card_is_token: false,
         calendar: Calendar::new(TimeZone::UTC, 86_400, 0, 3_600).unwrap(),
         stations: Arc::new(Stations::from_csv(STATIONS.as_bytes()).unwrap()),
         secret: Secret::from_bytes(&[4; 32]).unwrap(),
@@ -60,7 +62,7 @@ fn put(bytes: &[u8]) -> tempfile::NamedTempFile {
 }
 
 fn try_read(path: &Path, format: Written, threads: usize) -> Result<Harvest, Error> {
-    with_threads(threads, || read_file(path, &settings(format), &gate(), &Board::default()))
+    with_threads(threads, || read_file(&path.into(), &settings(format), &gate(), &Board::default()))
 }
 
 fn read(bytes: &[u8], format: Written) -> Harvest {
@@ -236,7 +238,7 @@ fn taps_outside_the_range_are_counted_as_such() {
     let settings = settings(Written::Csv);
     let first = settings.calendar.window_at("2015-11-09T07:00:00Z".parse().unwrap()).unwrap().id();
     let gate = Gate { range: Some(first..WindowId::new(first.number() + 1)), ..gate() };
-    let harvest = read_file(file.path(), &settings, &gate, &Board::default()).unwrap();
+    let harvest = read_file(&file.path().into(), &settings, &gate, &Board::default()).unwrap();
     assert_eq!(tally(&harvest.counts), (1, vec![("outside_range", 1)]));
 }
 

@@ -1,10 +1,12 @@
-//! When was a tap? RFC 3339, epoch seconds or milliseconds, or a local time in the feed's zone.
+//! When was a tap? RFC 3339, epoch seconds or milliseconds, a local time in the feed's zone, or a layout of the
+//! feed's own.
 
 use jiff::civil::{self, DateTime};
 use jiff::fmt::temporal::Pieces;
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp};
 
+use super::layout::TimeLayout;
 use crate::model::Reject;
 
 const DAY_SECS: i64 = 86_400;
@@ -14,6 +16,7 @@ const DAYS_CACHED: usize = 64;
 #[derive(Clone, Debug)]
 pub(super) struct TimeReader {
     zone: Option<TimeZone>,
+    layouts: Vec<TimeLayout>,
     /// By day modulo the size: the civil day since 1970 and its offset in seconds.
     days: [Option<(i64, i64)>; DAYS_CACHED],
 }
@@ -21,10 +24,19 @@ pub(super) struct TimeReader {
 impl TimeReader {
     /// Local times are read in this zone; without one they are rejects.
     pub(super) fn new(zone: Option<TimeZone>) -> Self {
-        Self { zone, days: [None; DAYS_CACHED] }
+        Self { zone, layouts: Vec::new(), days: [None; DAYS_CACHED] }
+    }
+
+    /// These layouts come first: fourteen digits are a time to one feed and milliseconds to another.
+    pub(super) fn with_layouts(self, layouts: Vec<TimeLayout>) -> Self {
+        Self { layouts, ..self }
     }
 
     pub(super) fn read(&mut self, text: &str) -> Result<Timestamp, Reject> {
+        let mut written = self.layouts.iter().map(|one| one.read(text, self.zone.as_ref()));
+        if let Some(read) = written.find_map(|read| read) {
+            return read;
+        }
         match quick(text.as_bytes()) {
             Some(Quick { civil_secs, nanos, offset_secs: None }) => {
                 return self.local(civil_secs, nanos);
@@ -81,7 +93,7 @@ impl TimeReader {
 }
 
 /// The instant of a civil time in a zone.
-fn resolve(zone: &TimeZone, civil: DateTime) -> Result<Timestamp, Reject> {
+pub(super) fn resolve(zone: &TimeZone, civil: DateTime) -> Result<Timestamp, Reject> {
     match zone.to_ambiguous_timestamp(civil).offset() {
         AmbiguousOffset::Unambiguous { offset } => {
             offset.to_timestamp(civil).map_err(|_| Reject::BadTime)

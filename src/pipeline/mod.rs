@@ -143,6 +143,9 @@ pub enum Error {
          shorter range"
     )]
     TooManyWindows { from: String, to: String, n: u64, most: u64 },
+    /// Releases cannot go there.
+    #[error("--out {what}")]
+    Place { what: String },
     /// Nothing in the file counts.
     #[error(
         "no tap of {path} counts{why}; name the windows with --from and --to to release them all the same"
@@ -283,6 +286,7 @@ impl Error {
             Self::NoWindow { .. }
             | Self::TooManyWindows { .. }
             | Self::NoTaps { .. }
+            | Self::Place { .. }
             | Self::TwoLedgers { .. }
             | Self::NoLedgerYet { .. }
             | Self::NoSuchWindow { .. } => ErrorKind::Config,

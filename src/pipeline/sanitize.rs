@@ -11,20 +11,20 @@ use super::release::{Driver, Event, Seams, Source};
 use super::{Error, Observers, books, event, publish_settings, release_plan};
 use crate::clock::Clock;
 use crate::config::Settings;
-use crate::ingest::{Harvest, read_file};
+use crate::ingest::{Harvest, Taps, read_file};
 use crate::ledger::{Edition, Ledger, Refusal};
 use crate::metrics::{Board, Metrics, Status};
 use crate::model::{Cost, Counts, MicroEpsilon, Reject, Span, Window, WindowId};
 use crate::protocol::{Committed, ReleaseEvent, ReleaseNote, Releaser, Why};
-use crate::publish::{Files, Renderer, Sink};
+use crate::publish::{Place, Renderer, Sink};
 use crate::window::OpenWindows;
 
 /// What to do.
 pub struct Job<'a> {
     /// The checked configuration.
     pub settings: &'a Settings,
-    /// The file of taps.
-    pub taps: &'a Path,
+    /// The files of taps.
+    pub taps: &'a Taps,
     /// Where releases go.
     pub out: &'a Path,
     /// Which windows exist; `None`: those of the file, and the manifest says so.
@@ -111,7 +111,7 @@ fn gather(job: &Job<'_>, board: &Board) -> Result<Gathered, Error> {
 }
 
 /// A file read in the wrong way must not burn its windows. This looks at the data, and statement and manifest say so.
-fn refuse_garbage(settings: &Settings, path: &Path, counts: &Counts) -> Result<(), Error> {
+fn refuse_garbage(settings: &Settings, taps: &Taps, counts: &Counts) -> Result<(), Error> {
     let unusable = counts.n_unusable();
     // What lies outside the range could be read.
     let all = counts.taps + counts.n_rejects();
@@ -120,7 +120,7 @@ fn refuse_garbage(settings: &Settings, path: &Path, counts: &Counts) -> Result<(
     match is_within && !nothing_read {
         true => Ok(()),
         false => Err(Error::TooManyRejects {
-            path: path.display().to_string(),
+            path: taps.to_string(),
             unusable,
             all,
             reasons: counts.reasons(Reject::is_unusable),
@@ -144,6 +144,10 @@ pub fn sanitize(
         let done = release(job, gathered, &mut *ledger, clock, metrics, board, watch)?;
         if let Some(summary) = done {
             return Ok(summary);
+        }
+        // What comes through a pipe is gone.
+        if job.taps.are_read_once() {
+            break;
         }
     }
     Err(Error::LedgerContended { name: books::name(job.settings) })
@@ -175,7 +179,9 @@ fn release(
         job.version,
         job.commit,
     );
-    let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(Files::new(job.out))];
+    let place = Place::new(&job.out.to_string_lossy(), Path::new(""));
+    let place = place.map_err(|what| Error::Place { what })?;
+    let mut sinks: Vec<Box<dyn Sink>> = vec![place.sink()?];
     let mut source =
         FileSource { open, windows: windows.into(), n_done: 0, clock, watch, is_begun: false };
     let mut outcome =
@@ -189,7 +195,7 @@ fn release(
         lifetime: settings.caps.lifetime,
         watch: &mut outcome,
         ledger_name: books::name(settings),
-        source_name: job.taps.display().to_string(),
+        source_name: job.taps.to_string(),
         ledger_key: settings.secret.ledger_key(),
         head: KeptHead::beside(&settings.secret_file),
         is_head_spare: false,
@@ -314,11 +320,11 @@ fn bounds(windows: &[Window]) -> Option<Range<WindowId>> {
     Some(first..last.next()?)
 }
 
-fn nothing_counts(path: &Path, counts: &Counts) -> Error {
+fn nothing_counts(taps: &Taps, counts: &Counts) -> Error {
     let reasons = counts.reasons(|_| true);
     let why = match reasons.is_empty() {
         true => ": it holds no records".to_owned(),
         false => format!(" ({reasons})"),
     };
-    Error::NoTaps { path: path.display().to_string(), why }
+    Error::NoTaps { path: taps.to_string(), why }
 }

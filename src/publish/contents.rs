@@ -10,7 +10,7 @@ use super::disk::{Hashed, Written};
 use super::manifest::{Field, ForeignKey, Reference, Schema};
 use super::paths::{self, Paths};
 use super::report::{self, Frame};
-use super::tables::{LENGTHS_CSV, Labelled, OD_CSV, STATIONS_CSV};
+use super::tables::{ACTIVITIES_CSV, FLOWS_CSV, LENGTHS_CSV, Labelled, OD_CSV, STATIONS_CSV};
 use super::view::View;
 use super::{Error, Settings, parquet, recipient, words};
 
@@ -23,12 +23,14 @@ pub(super) const REPORT: &str = "report.html";
 pub(super) const README: &str = "README.md";
 
 /// Every name that a file of a release can have.
-pub(super) const NAMES: [&str; 10] = [
+pub(super) const NAMES: [&str; 12] = [
     PATHS_CSV,
     PATHS_PARQUET,
     STATIONS_CSV,
     OD_CSV,
     LENGTHS_CSV,
+    FLOWS_CSV,
+    ACTIVITIES_CSV,
     LOCATIONS_CSV,
     LOCATIONS_GEOJSON,
     FLOWS_GEOJSON,
@@ -119,6 +121,13 @@ fn measured(labelled: &Labelled<'_>) -> Vec<Content> {
         files.push(Content::new(OD_CSV, Some(od_facts()), |out| labelled.write_od(out)));
     }
     files.push(Content::new(LENGTHS_CSV, Some(lengths_facts()), |out| labelled.write_lengths(out)));
+    if !labelled.tables.od.is_empty() {
+        files.push(Content::new(FLOWS_CSV, Some(flows_facts()), |out| labelled.write_flows(out)));
+    }
+    if labelled.has_times() {
+        let facts = Some(activities_facts());
+        files.push(Content::new(ACTIVITIES_CSV, facts, |out| labelled.write_activities(out)));
+    }
     files
 }
 
@@ -231,6 +240,42 @@ fn lengths_facts() -> TableFacts {
         about: "Cards by number of taps, measured, with a 95 % interval",
         schema: schema(&fields, &["taps"], &[]),
     }
+}
+
+fn flows_facts() -> TableFacts {
+    let fields = [
+        ["origin", "string", "Station where trips begin"],
+        ["dest", "string", "Station where they end"],
+        [
+            "time",
+            "string",
+            "Beginning of the period of the day on the window's first day; trips of all days",
+        ],
+        ["count", "integer", "Trips, as in od.csv, which has the interval"],
+        ["origin_name", "string", "Its name"],
+        ["dest_name", "string", "Its name"],
+        ["origin_lat", "number", "Latitude in degrees"],
+        ["origin_lng", "number", "Longitude in degrees"],
+        ["dest_lat", "number", "Latitude in degrees"],
+        ["dest_lng", "number", "Longitude in degrees"],
+    ];
+    let schema = schema(&fields, &["origin", "dest", "time"], &["origin", "dest"]);
+    TableFacts { about: "od.csv with coordinates, for map tools (Kepler.gl, flowmap)", schema }
+}
+
+fn activities_facts() -> TableFacts {
+    let fields = [
+        ["service_date", "date", "Service day"],
+        ["stop_id", "string", "Station id"],
+        ["time_period_start", "string", "Beginning of the slot"],
+        ["time_period_end", "string", "End of the slot"],
+        ["time_period_category", "string", "Empty"],
+        ["total_entries", "integer", "Empty: not measured apart"],
+        ["total_exits", "integer", "Empty: not measured apart"],
+        ["number_of_transactions", "integer", "Taps, as in stations.csv, which has the interval"],
+    ];
+    let schema = schema(&fields, &["stop_id", "time_period_start"], &["stop_id"]);
+    TableFacts { about: "stations.csv in the form of TIDES 1.0 station_activities", schema }
 }
 
 fn locations_facts() -> TableFacts {

@@ -10,6 +10,7 @@ use crate::protocol::OutRecord;
 
 use super::catalog::{CATALOG, CATALOG_MOST_BYTES, Followed};
 use super::contents::NAMES;
+use super::dcat::{DCAT, dcat};
 use super::disk::{self, Open, Written};
 use super::manifest::{MANIFEST, MANIFEST_MOST_BYTES, Manifest};
 use super::rendered::Rendered;
@@ -101,9 +102,9 @@ impl Files {
         let Ok(entries) = self.out.read_dir() else { return };
         for entry in entries.flatten() {
             let name = entry.file_name();
-            let is_partial = name.to_str().is_some_and(|name| {
-                name.starts_with(".catalog.json.") && name.ends_with(".partial")
-            });
+            let is_partial = name
+                .to_str()
+                .is_some_and(|name| name.starts_with(".catalog.json") && name.ends_with(".partial"));
             let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
             if is_partial && (name == ".catalog.json.partial" || age().is_some_and(|age| age > OLD))
             {
@@ -116,22 +117,32 @@ impl Files {
     /// looks again until the catalog says what the directories say.
     pub(super) fn write_catalog(&self) -> Result<(), Error> {
         const LOOKS: usize = 5;
-        let target = self.out.join(CATALOG);
-        let partial = self.out.join(format!(".catalog.json.{}.partial", std::process::id()));
         self.clear_old_partials();
         for _ in 0..LOOKS {
-            let text = self.followed.scan(&self.out).map_err(Error::io("list", &self.out))?.text();
-            if disk::read(&target, CATALOG_MOST_BYTES).is_ok_and(|there| there == text) {
-                return Ok(());
+            let catalog =
+                self.followed.scan(&self.out).map_err(Error::io("list", &self.out))?;
+            let is_new = self.replace(CATALOG, &catalog.text())?;
+            if !self.replace(DCAT, &dcat(&catalog))? && !is_new {
+                break;
             }
-            let _gone = RemovedAtEnd(&partial);
-            remove_file_if_there(&partial).map_err(Error::io("write", &partial))?;
-            disk::write(&self.open, &partial, |out| out.write_all(&text))
-                .and_then(|_| fs::rename(&partial, &target))
-                .and_then(|()| disk::sync_dir(&self.out))
-                .map_err(Error::io("write", &target))?;
         }
         Ok(())
+    }
+
+    /// Replaces a file beside the releases; `false` if it said the same.
+    fn replace(&self, name: &str, text: &[u8]) -> Result<bool, Error> {
+        let target = self.out.join(name);
+        let partial = self.out.join(format!(".{name}.{}.partial", std::process::id()));
+        if disk::read(&target, CATALOG_MOST_BYTES).is_ok_and(|there| there == text) {
+            return Ok(false);
+        }
+        let _gone = RemovedAtEnd(&partial);
+        remove_file_if_there(&partial).map_err(Error::io("write", &partial))?;
+        disk::write(&self.open, &partial, |out| out.write_all(text))
+            .and_then(|_| fs::rename(&partial, &target))
+            .and_then(|()| disk::sync_dir(&self.out))
+            .map_err(Error::io("write", &target))?;
+        Ok(true)
     }
 }
 

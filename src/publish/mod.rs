@@ -1,6 +1,7 @@
 //! Publish writes a release where recipients find it, and verifies what was written.
 //!
-//! In → out: a release and [`Settings`] → [`Rendered`] → a directory of files, or records of a topic.
+//! In → out: a release and [`Settings`] → [`Rendered`] → a directory of files, objects of a store, or records of a
+//! topic.
 //! Promises: P-1 the same release and settings give the same bytes; P-2 a release is there whole or not
 //!   at all; P-3 nothing in the files follows the data but the rows.
 //! Refuses: another release under the same name, rows that break what every release keeps to.
@@ -8,6 +9,7 @@
 
 pub mod catalog;
 mod contents;
+mod dcat;
 mod disk;
 mod exported;
 mod files;
@@ -15,10 +17,13 @@ mod manifest;
 mod package;
 mod parquet;
 mod paths;
+mod place;
 mod recipient;
 mod rendered;
 mod signature;
 pub mod report;
+#[cfg(feature = "stores")]
+mod store;
 mod tables;
 pub mod topic;
 pub mod verify;
@@ -27,7 +32,10 @@ mod words;
 
 pub use exported::{write_exported_catalog, write_rebuilt};
 pub use files::Files;
+pub use place::Place;
 pub use rendered::{Rendered, Renderer, render};
+#[cfg(feature = "stores")]
+pub use store::Objects;
 
 use std::io;
 use std::path::Path;
@@ -133,6 +141,17 @@ pub enum Error {
         /// What the system said.
         error: io::Error,
     },
+    /// An object store failed or refused.
+    #[error(
+        "cannot {action} {place}: {what}. No release is there in part; the same again costs nothing more"
+    )]
+    Store {
+        /// What was tried.
+        action: &'static str,
+        place: String,
+        /// What the store said.
+        what: String,
+    },
     /// An engine gave rows that no release may have.
     #[error(
         "the release {id} cannot be published: {what}; nothing was written, report this as a bug"
@@ -152,7 +171,7 @@ impl Error {
             Self::Occupied { .. } | Self::Foreign { .. } | Self::NoRelease { .. } => {
                 ErrorKind::Config
             }
-            Self::Io { .. } => ErrorKind::External,
+            Self::Io { .. } | Self::Store { .. } => ErrorKind::External,
             Self::Rows { .. } => ErrorKind::Broken,
         }
     }

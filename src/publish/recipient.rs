@@ -7,7 +7,7 @@ use super::Settings;
 use super::contents::{
     FLOWS_GEOJSON, LOCATIONS_CSV, LOCATIONS_GEOJSON, PATHS_CSV, PATHS_PARQUET, REPORT,
 };
-use super::tables::{LENGTHS_CSV, OD_CSV, STATIONS_CSV};
+use super::tables::{ACTIVITIES_CSV, FLOWS_CSV, LENGTHS_CSV, OD_CSV, STATIONS_CSV};
 use super::words::{not_protected, title, windows_note};
 
 /// The text, for a release with these files.
@@ -90,6 +90,10 @@ fn about(name: &str, input: PathKind) -> &'static str {
             "`origin,dest,period,trips,low,high`: trips that begin in a period of the day, with a 95 % interval"
         }
         (LENGTHS_CSV, _) => "`taps,cards,low,high`: cards by number of taps, with a 95 % interval",
+        (FLOWS_CSV, _) => {
+            "od.csv with names and coordinates: `origin,dest,time,count,…`, columns that Kepler.gl and flowmap tools know"
+        }
+        (ACTIVITIES_CSV, _) => "stations.csv in the form of TIDES 1.0 `station_activities`",
         (LOCATIONS_CSV, _) => "`id,name,lat,lon` of every station",
         (LOCATIONS_GEOJSON, _) => "the stations for map tools",
         (FLOWS_GEOJSON, _) => "trips from station to station over the whole window, for map tools",

@@ -202,6 +202,14 @@ fn measured_tables_lie_beside_the_paths_and_in_the_report() {
         "origin,dest,period,trips,low,high\nZócalo,\"s\"\"3\"\"\",2015-11-09T04:00-06:00,3,1,6\n"
     ));
     assert_eq!(text("lengths.csv"), "taps,cards,low,high\n1,12,10,15\n2,10,8,13\n");
+    assert_eq!(
+        text("station_activities.csv").lines().nth(1).unwrap(),
+        "2015-11-09,Zócalo,2015-11-09T07:00-06:00,2015-11-09T08:00-06:00,,,,15"
+    );
+    assert!(
+        text("station_activities.csv")
+            .ends_with("2015-11-09,s1!,2015-11-10T03:00-06:00,2015-11-10T04:00-06:00,,,,1\n")
+    );
     let flows: serde_json::Value = serde_json::from_str(&text("flows.geojson")).unwrap();
     assert_eq!(flows["features"].as_array().unwrap().len(), 2, "periods are added up");
     assert_eq!(flows["features"][0]["properties"]["trips"], 7, "the strongest flow comes first");
@@ -237,7 +245,7 @@ fn the_same_release_and_settings_give_the_same_bytes() {
     let (one, _) = published(&release());
     let (two, _) = published(&release());
     assert_eq!(relative(one.path()), relative(two.path()));
-    assert_eq!(relative(one.path()).len(), 9);
+    assert_eq!(relative(one.path()).len(), 10);
 }
 
 /// Holds E-5.

@@ -4,12 +4,16 @@
 #![allow(clippy::print_stdout, reason = "tests print their seeds")]
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tapveil::config;
 use tapveil::engine::Registry;
+use tapveil::gtfs::{Archive, Choice, Network};
+use tapveil::ingest::format::{self, Mapping};
+use tapveil::ingest::sample;
 use tapveil::ledger::read_book;
 use tapveil::model::{Digest, Mac, Stations, WindowId};
 use tapveil::protocol::{Committed, ReleaseMetadata, Signer};
@@ -283,6 +287,77 @@ fn mutated_configurations_and_station_lists_are_complaints_at_most() {
     for _ in 0..rounds(20_000) {
         if let Ok(stations) = Stations::from_csv(&mutator.change(stations)) {
             assert!(stations.iter().all(|station| !station.id.is_empty()));
+        }
+    }
+}
+
+/// A GTFS feed, packed: whatever happens to it, it gives stations or a complaint, and every part belongs to a station.
+#[test]
+fn a_mutated_gtfs_feed_gives_stations_or_a_complaint() {
+    let stops = "stop_id,stop_name,stop_lat,stop_lon,location_type,parent_station\nA,Airport,1,1,1,\nA1,Gate,1,1,0,A\nB,,2,,,\n";
+    let files = [
+        ("stops.txt", stops),
+        ("routes.txt", "route_id,route_short_name,route_type\nr,1,1\n"),
+        ("trips.txt", "route_id,trip_id\nr,t\n"),
+        ("stop_times.txt", "trip_id,stop_id,stop_sequence\nt,A1,1\nt,B,2\n"),
+    ];
+    let dir = tempfile::tempdir().unwrap();
+    let mut mutator = Mutator::new(7);
+    let mut n_good = 0;
+    for round in 0..rounds(1_500) {
+        for (at, (name, text)) in files.iter().enumerate() {
+            let text = text.as_bytes();
+            let written =
+                if at == round % files.len() { mutator.change(text) } else { text.to_vec() };
+            fs::write(dir.path().join(name), written).unwrap();
+        }
+        if let Ok(network) = Network::read(dir.path(), &Choice::default()) {
+            n_good += 1;
+            let is_listed = |id: &String| network.stations.iter().any(|station| station.id == *id);
+            assert!(network.parts.iter().all(|(_, station)| is_listed(station)), "round {round}");
+        }
+        let zip = mutator.change(&fs::read(dir.path().join("stops.txt")).unwrap());
+        if let Ok(archive) =
+            Archive::from_bytes("feed.zip", [b"PK\x05\x06".as_slice(), &zip].concat())
+        {
+            drop(Network::of(archive, &Choice::default()));
+        }
+    }
+    assert!(n_good > rounds(200), "{n_good}");
+}
+
+/// Messages of Avro, records of every other format, and files of all kinds: taps or rejects, never a panic.
+#[test]
+fn mutated_records_and_files_of_taps_are_taps_or_rejects() {
+    let mapping = Mapping::of_fields("card", "/gate/station", "time");
+    let mut mutator = Mutator::new(8);
+    for registration in format::STANDARD {
+        let format = registration.with_defaults(mapping.clone()).unwrap();
+        let record =
+            format.encode(&format.mapping().sample("c0042", "central", "2015-11-09T07:00:00Z"));
+        for _ in 0..rounds(20_000) {
+            drop(format.pick(&mutator.change(&record)));
+        }
+    }
+    let city = crate::support::City::generated(20);
+    let settings = config::load_with(&city.config(), &Registry::standard()).unwrap();
+    let text =
+        b"card,station,time\nc,s,2015-11-09T07:00:00Z\nd,s,2015-11-09T08:00:00Z\n".as_slice();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(text).unwrap();
+    let zstd = ruzstd::encoding::compress_to_vec(text, ruzstd::encoding::CompressionLevel::Fastest);
+    let container = [
+        b"Obj\x01\x02\x16avro.schema\x0c\"long\"\x00".as_slice(),
+        &[7; 16],
+        &[4, 4, 2, 4],
+        &[7; 16],
+    ]
+    .concat();
+    let path = city.path("mutated");
+    for whole in [gzip.finish().unwrap(), zstd, container] {
+        for _ in 0..rounds(400) {
+            fs::write(&path, mutator.change(&whole)).unwrap();
+            drop(sample(&path.as_path().into(), &settings.ingest(), 100));
         }
     }
 }

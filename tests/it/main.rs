@@ -2,6 +2,8 @@
 //! it leaves behind.
 #![allow(clippy::unwrap_used, reason = "a test that cannot set its stage up fails, and says where")]
 
+mod stations;
+mod stores;
 mod support;
 mod service;
 mod suppression;
@@ -10,6 +12,7 @@ mod broker_facts;
 mod kafka_clients;
 mod tidy;
 mod cli;
+mod recipients;
 mod refusals;
 mod disk;
 mod kill;
@@ -30,12 +33,14 @@ mod run_oddities;
 mod run_attacked;
 #[cfg(feature = "tls")]
 mod run_secure;
+mod run_avro;
 mod run_brokers;
 mod proxy;
 mod run_writer;
 mod run_one_ledger;
 mod run_operators;
 mod run_foreign;
+mod vendors;
 mod web;
 mod console;
 mod browser;

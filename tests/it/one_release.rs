@@ -80,7 +80,7 @@ fn the_time_of_a_release_is_the_one_that_was_handed_in() {
     let settings = config::load(&city.join("tapveil.toml")).unwrap();
     let job = Job {
         settings: &settings,
-        taps: &city.join("taps.csv"),
+        taps: &city.join("taps.csv").as_path().into(),
         out: &dir.path().join("out"),
         span: settings.span(),
         edition: tapveil::ledger::Edition::First,

@@ -122,14 +122,15 @@ fn a_changed_byte_in_any_file_is_blamed_on_that_file() {
     city.sanitize("out", &[]).code(0);
     let out = city.path("out");
     let files: Vec<_> = tree(&out).into_iter().filter_map(|(p, b)| b.map(|b| (p, b))).collect();
-    assert_eq!(files.len(), 9, "eight files and the catalog");
+    assert_eq!(files.len(), 10, "eight files, the catalog, and its page for portals");
     for (path, bytes) in files {
         for at in [0, bytes.len() / 2, bytes.len() - 1] {
             let mut changed = bytes.clone();
             changed[at] ^= 1;
             fs::write(out.join(&path), &changed).unwrap();
-            let blamed = city.verify("out").code(1);
             let name = path.file_name().unwrap().to_str().unwrap();
+            // The portals' page follows from the catalog: the next release writes it anew.
+            let blamed = city.verify("out").code(i32::from(name != "catalog.jsonld"));
             assert!(blamed.out.contains(name), "byte {at} of {name}: {}", blamed.out);
         }
         fs::write(out.join(&path), &bytes).unwrap();

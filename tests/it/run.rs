@@ -87,7 +87,7 @@ fn an_export_of_an_earlier_topic_gives_two_files_and_says_so() {
     assert!(said.contains("1 of them are from an earlier tapveil, which sent no files"), "{said}");
     assert!(said.contains("the topic does not hold README.md, "), "{said}");
     let found = contents(&out);
-    assert_eq!(found.len(), 3, "catalog.json, datapackage.json and paths.csv: {:?}", found.keys());
+    assert_eq!(found.len(), 4, "two catalogs, datapackage.json and paths.csv: {:?}", found.keys());
     let (window, _) = id.rsplit_once('-').unwrap();
     let paths = &found[&Path::new(window).join("paths.csv")];
     assert!(*paths == fs::read(golden.join("paths.csv")).unwrap());

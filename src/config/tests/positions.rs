@@ -24,7 +24,7 @@ fn ten_mistakes_are_ten_complaints_with_lines() {
     );
     let Err(Error::Complaints { complaints, .. }) = Feed::new().load(&text) else { panic!("bad") };
     insta::assert_snapshot!(complaints.join("\n"), @r#"
-    line 8, column 1: feed.format: "xml" is not one of "json", "csv", "tides"
+    line 8, column 1: feed.format: "xml" is not one of "json", "csv", "tides", "avro"
     line 9, column 1: feed.time_zone: "Atlantis" is not a time zone like "America/Montreal" or "UTC"
     line 11, column 1: window.slot: "soon" is not a duration like "90s", "15m", "2h" or "1d"
     line 12, column 1: window.day_start: "4:00" is not a time of day like "04:00"

@@ -346,6 +346,13 @@ impl Window {
         self.slot_start(slot).to_zoned(self.zone.clone()).strftime(form).to_string()
     }
 
+    /// The service day that a slot belongs to: days begin when the window does.
+    pub fn service_date(&self, slot: u32) -> String {
+        let civil = self.slot_start(slot).to_zoned(self.zone.clone()).datetime();
+        let begins = self.start_civil.time().duration_since(jiff::civil::Time::midnight());
+        civil.saturating_sub(begins).date().to_string()
+    }
+
     /// The directory name of its release, `20151109T0400_20151110T0400`.
     pub fn name(&self) -> String {
         format!("{}_{}", compact(self.start_civil), compact(self.end_civil))

@@ -20,6 +20,10 @@ fn a_service_day_begins_at_four() {
     assert_eq!(after.name(), "20151109T0400_20151110T0400");
     assert_eq!(after.slot_label(3), "2015-11-09T07:00-06:00");
     assert_eq!(after.n_slots(), 24);
+    assert_eq!(
+        (after.service_date(0), after.service_date(23)),
+        ("2015-11-09".into(), "2015-11-09".into())
+    );
 }
 
 #[test]

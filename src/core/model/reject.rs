@@ -11,10 +11,14 @@ pub enum Reject {
     NotUtf8,
     /// Not the configured format.
     Malformed,
+    /// In a schema that nobody knows.
+    UnknownSchema,
     /// A field that `feed.keep` looks at has another value.
     Filtered,
     /// Card, station, time or a field of `feed.keep` is missing or empty.
     MissingField,
+    /// The card is the number of a payment card, and nobody said that it is a token.
+    PaymentNumber,
     /// The time cannot be read.
     BadTime,
     /// A local time, and the configuration names no zone.
@@ -39,13 +43,15 @@ pub enum Reject {
 
 impl Reject {
     /// All reasons, in the order a tap meets them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::Empty,
         Self::TooLong,
         Self::NotUtf8,
         Self::Malformed,
+        Self::UnknownSchema,
         Self::Filtered,
         Self::MissingField,
+        Self::PaymentNumber,
         Self::BadTime,
         Self::NoZone,
         Self::TimeSkipped,
@@ -65,7 +71,9 @@ impl Reject {
             | Self::TooLong
             | Self::NotUtf8
             | Self::Malformed
+            | Self::UnknownSchema
             | Self::MissingField
+            | Self::PaymentNumber
             | Self::BadTime
             | Self::NoZone
             | Self::TimeSkipped
@@ -87,8 +95,10 @@ impl Reject {
             Self::TooLong => "too_long",
             Self::NotUtf8 => "not_utf8",
             Self::Malformed => "malformed",
+            Self::UnknownSchema => "unknown_schema",
             Self::Filtered => "filtered",
             Self::MissingField => "missing_field",
+            Self::PaymentNumber => "payment_number",
             Self::BadTime => "bad_time",
             Self::NoZone => "no_zone",
             Self::TimeSkipped => "time_skipped",
@@ -111,17 +121,28 @@ impl Reject {
                 "the record is not UTF-8 text; convert the file (iconv -f latin1 -t utf8)"
             }
             Self::Malformed => "the record is not in the configured format (feed.format)",
+            Self::UnknownSchema => {
+                "the schema that the record names is not in the registry (feed.avro.registry)"
+            }
             Self::Filtered => "the record is not one of those that are kept (feed.keep)",
             Self::MissingField => {
                 "card, station, time or a field of feed.keep is missing (feed.fields)"
             }
-            Self::BadTime => "the time cannot be read; use RFC 3339, epoch seconds or milliseconds",
+            Self::PaymentNumber => {
+                "the card is the number of a payment card: send a token instead, or say that it is one (feed.card_is_token)"
+            }
+            Self::BadTime => {
+                "the time cannot be read; use RFC 3339, epoch seconds or milliseconds, or say how it is written \
+                 (feed.time_layouts)"
+            }
             Self::NoZone => "the time has no zone; name the feed's zone (feed.time_zone)",
             Self::TimeSkipped => "the local time does not exist: a clock change skips it",
             Self::TimeRepeated => {
                 "the local time exists twice: a clock change repeats it; send an offset"
             }
-            Self::UnknownStation => "the station is not in the station list",
+            Self::UnknownStation => {
+                "the station is not in the station list; name it there, or in feed.aliases"
+            }
             Self::OutsideRange => "the tap lies outside the range of windows (--from, --to)",
             Self::TooFarAhead => "the tap's time lies after its arrival (window.max_ahead)",
             Self::Late => "the tap arrived after its window's deadline (window.grace)",

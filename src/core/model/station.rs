@@ -1,6 +1,6 @@
 //! The public station list: the universe of places, never read off the data.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use rustc_hash::FxHashMap;
 
@@ -40,10 +40,15 @@ impl Stations {
 
     /// Checks a list; gives all complaints at once.
     pub fn new(listed: Vec<Station>) -> Result<Self, Vec<String>> {
-        let complaints = complaints_about(&listed);
+        Self::from_numbered((2..).zip(listed).collect())
+    }
+
+    fn from_numbered(rows: Vec<(usize, Station)>) -> Result<Self, Vec<String>> {
+        let complaints = complaints_about(&rows);
         if !complaints.is_empty() {
             return Err(complaints);
         }
+        let listed: Vec<Station> = rows.into_iter().map(|(_, station)| station).collect();
         let mut order: Vec<usize> = (0..listed.len()).collect();
         order.sort_by(|&a, &b| listed[a].id.cmp(&listed[b].id));
         let mut as_listed = vec![StationIx(0); listed.len()];
@@ -55,31 +60,100 @@ impl Stations {
         Ok(Self { by_id, as_listed, index })
     }
 
-    /// Reads CSV with a header; `id` is required, `name,lat,lon,line` are taken if there.
+    /// Reads CSV with a header; `id` is required, `name,lat,lon,line` are taken if there. GTFS' own names will do.
     pub fn from_csv(text: &[u8]) -> Result<Self, Vec<String>> {
-        let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text);
-        let headers =
-            reader.headers().map_err(|error| vec![format!("no header: {error}")])?.clone();
-        let column = |name: &str| {
-            headers.iter().position(|h| h.trim().trim_start_matches('\u{feff}') == name)
+        Self::from_rows(text, None)
+    }
+
+    /// Reads CSV without a header, whose columns are these.
+    pub fn from_columns(text: &[u8], columns: &[String]) -> Result<Self, Vec<String>> {
+        Self::from_rows(text, Some(columns))
+    }
+
+    fn from_rows(text: &[u8], columns: Option<&[String]>) -> Result<Self, Vec<String>> {
+        let mut reader = csv::ReaderBuilder::new()
+            .flexible(true)
+            .has_headers(columns.is_none())
+            .from_reader(text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text));
+        let names = match columns {
+            Some(columns) => columns.to_vec(),
+            None => {
+                let header = reader.headers().map_err(|error| vec![format!("no header: {error}")]);
+                header?.iter().map(|name| name.trim().to_owned()).collect()
+            }
         };
-        let Some(id) = column("id") else {
-            return Err(vec!["the header has no column id".to_owned()]);
-        };
-        let [name, lat, lon, line] = ["name", "lat", "lon", "line"].map(column);
-        let mut listed = Vec::new();
-        for (row, record) in reader.records().enumerate() {
-            let record = record.map_err(|error| vec![format!("row {}: {error}", row + 2)])?;
-            let field = |ix: Option<usize>| ix.and_then(|ix| record.get(ix)).unwrap_or("").trim();
-            listed.push(Station {
-                id: field(Some(id)).to_owned(),
-                name: field(name).to_owned(),
-                lat: field(lat).to_owned(),
-                lon: field(lon).to_owned(),
-                line: field(line).to_owned(),
-            });
+        let places = COLUMNS.map(|[own, gtfs]| {
+            let place = |wanted: &str| names.iter().position(|name| name == wanted);
+            place(own).or_else(|| place(gtfs))
+        });
+        if places[0].is_none() {
+            let what = "the header has no column id (or stop_id); for a file without a header name its columns in \
+                        stations.columns";
+            return Err(vec![what.to_owned()]);
         }
-        Self::new(listed)
+        let first_row = if columns.is_none() { 2 } else { 1 };
+        let mut rows = Vec::new();
+        for (number, record) in (first_row..).zip(reader.records()) {
+            let record = record.map_err(|error| vec![format!("row {number}: {error}")])?;
+            let field = |place: Option<usize>| {
+                place.and_then(|place| record.get(place)).unwrap_or("").trim().to_owned()
+            };
+            let [id, name, lat, lon, line] = places.map(field);
+            rows.push((number, Station { id, name, lat, lon, line }));
+        }
+        Self::from_numbered(joined_interchanges(rows))
+    }
+
+    /// The same stations, which records may also call by these names: `(name, id)`. All complaints at once.
+    pub fn with_aliases(mut self, aliases: &[(String, String)]) -> Result<Self, Vec<String>> {
+        let mut complaints = Vec::new();
+        for (alias, id) in aliases {
+            let Some(station) = self.index.get(id).copied() else {
+                complaints
+                    .push(format!("{alias:?}: the station {id:?} is not in the station list"));
+                continue;
+            };
+            match self.index.insert(alias.clone(), station) {
+                Some(other) if other != station => complaints.push(format!(
+                    "{alias:?} cannot mean {id:?}: it is the name of {:?} already",
+                    self.get(other).id
+                )),
+                _ => {}
+            }
+        }
+        if complaints.is_empty() { Ok(self) } else { Err(complaints) }
+    }
+
+    /// The same stations, which records may also call by a known name with or without one of these endings. A name
+    /// that is known already keeps its meaning; one that could mean two stations is a complaint.
+    pub fn with_suffixes(mut self, suffixes: &[String]) -> Result<Self, Vec<String>> {
+        let mut derived: BTreeMap<String, StationIx> = BTreeMap::new();
+        let mut complaints = Vec::new();
+        let mut known: Vec<(&String, &StationIx)> = self.index.iter().collect();
+        known.sort();
+        for (name, &station) in known {
+            for suffix in suffixes {
+                let shorter = name.strip_suffix(suffix.as_str()).filter(|rest| !rest.is_empty());
+                for other in [Some(format!("{name}{suffix}")), shorter.map(str::to_owned)] {
+                    let Some(other) = other.filter(|other| !self.index.contains_key(other)) else {
+                        continue;
+                    };
+                    match derived.insert(other.clone(), station) {
+                        Some(before) if before != station => complaints.push(format!(
+                            "{other:?} could mean {:?} or {:?}",
+                            self.get(before).id,
+                            self.get(station).id
+                        )),
+                        _ => {}
+                    }
+                }
+            }
+        }
+        if !complaints.is_empty() {
+            return Err(complaints);
+        }
+        self.index.extend(derived);
+        Ok(self)
     }
 
     /// How many there are.
@@ -92,7 +166,7 @@ impl Stations {
         self.by_id.is_empty()
     }
 
-    /// The station with this id.
+    /// The station with this id, or with this other name.
     pub fn find(&self, id: &str) -> Option<StationIx> {
         self.index.get(id).copied()
     }
@@ -112,6 +186,17 @@ impl Stations {
         &self.as_listed
     }
 
+    /// A digest of every name that a record may have for a station.
+    pub fn names_digest(&self) -> Digest {
+        let mut names: Vec<String> = self
+            .index
+            .iter()
+            .map(|(name, ix)| format!("{}:{name}{}\n", name.len(), ix.0))
+            .collect();
+        names.sort();
+        Digest::of(names.concat().as_bytes())
+    }
+
     /// A digest of everything a release can show or depend on, including the listed order.
     pub fn digest(&self) -> Digest {
         let mut text = String::new();
@@ -126,7 +211,33 @@ impl Stations {
     }
 }
 
-fn complaints_about(listed: &[Station]) -> Vec<String> {
+/// What each column may be called: here, and in GTFS.
+const COLUMNS: [[&str; 2]; 5] = [
+    ["id", "stop_id"],
+    ["name", "stop_name"],
+    ["lat", "stop_lat"],
+    ["lon", "stop_lon"],
+    ["line", "route_id"],
+];
+
+/// A station that is listed on several lines is one station; its main line is the first. A row that says the same
+/// twice, or gives the station another name, stays: it is a mistake, and a complaint.
+fn joined_interchanges(rows: Vec<(usize, Station)>) -> Vec<(usize, Station)> {
+    let mut lines: HashMap<String, (String, Vec<String>)> = HashMap::new();
+    let mut is_new = |station: &Station| {
+        let Station { id, name, line, .. } = station;
+        let Some((known, lines)) = lines.get_mut(id) else {
+            lines.insert(id.clone(), (name.clone(), vec![line.clone()]));
+            return true;
+        };
+        let is_another_line = !line.is_empty() && !lines.contains(line) && !lines[0].is_empty();
+        lines.push(line.clone());
+        !is_another_line || known != name
+    };
+    rows.into_iter().filter(|(_, station)| is_new(station)).collect()
+}
+
+fn complaints_about(listed: &[(usize, Station)]) -> Vec<String> {
     let mut complaints = Vec::new();
     if listed.is_empty() {
         complaints.push("the list has no stations".to_owned());
@@ -135,8 +246,7 @@ fn complaints_about(listed: &[Station]) -> Vec<String> {
         complaints.push(format!("{} stations, but at most {} fit", listed.len(), Stations::MAX));
     }
     let mut seen = HashMap::new();
-    for (row, station) in listed.iter().enumerate() {
-        let row = row + 2;
+    for (row, station) in listed {
         let id = &station.id;
         if id.is_empty() {
             complaints.push(format!("row {row}: the id is empty"));
@@ -204,7 +314,59 @@ mod tests {
         assert_eq!(complaints.len(), 4, "{complaints:?}");
         assert!(complaints[0].contains("row 3") && complaints[0].contains("row 2"));
         assert!(Stations::from_csv(b"name\nx\n").unwrap_err()[0].contains("no column id"));
+        assert!(Stations::from_csv(b"id,line\na,1\na,1\n").unwrap_err()[0].contains("row 3"));
+        assert!(
+            Stations::from_csv(b"id,name,line\na,A,1\na,B,2\n").unwrap_err()[0].contains("row 3")
+        );
         assert!(Stations::from_csv(b"id\n").unwrap_err()[0].contains("no stations"));
+    }
+
+    #[test]
+    fn gtfs_names_and_files_without_a_header_are_read() {
+        let gtfs = b"\xef\xbb\xbfstop_id,stop_name,stop_lat,stop_lon\na,A,1,2\n";
+        let stations = Stations::from_csv(gtfs).unwrap();
+        let Station { id, name, lat, lon, line } = stations.get(StationIx(0));
+        assert_eq!([id, name, lat, lon, line], ["a", "A", "1", "2", ""]);
+        let columns = ["no", "line", "order", "id", "code"].map(str::to_owned);
+        let listed =
+            Stations::from_columns("1,L1,1,x,01\n2,L2,7,x,02\n2,L2,8,y,03\n".as_bytes(), &columns);
+        let stations = listed.unwrap();
+        assert_eq!(stations.len(), 2, "an interchange is one station");
+        assert_eq!(stations.get(stations.find("x").unwrap()).line, "L1", "its first line");
+        assert!(
+            Stations::from_columns(b"1,2\n", &columns[..2]).unwrap_err()[0]
+                .contains("no column id")
+        );
+    }
+
+    #[test]
+    fn stations_have_other_names() {
+        let listed = || Stations::from_csv("id\n罗湖\n深大\n北站\n".as_bytes()).unwrap();
+        let pairs = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+            pairs.iter().map(|(alias, id)| ((*alias).to_owned(), (*id).to_owned())).collect()
+        };
+        let stations =
+            listed().with_aliases(&pairs(&[("深圳大学", "深大"), ("罗湖", "罗湖")])).unwrap();
+        let stations = stations.with_suffixes(&["站".to_owned()]).unwrap();
+        for (name, id) in [
+            ("罗湖站", "罗湖"),
+            ("罗湖", "罗湖"),
+            ("深圳大学站", "深大"),
+            ("北", "北站"),
+            ("北站站", "北站"),
+        ] {
+            assert_eq!(
+                stations.find(name).map(|ix| stations.get(ix).id.as_str()),
+                Some(id),
+                "{name}"
+            );
+        }
+        assert_eq!(stations.find("罗"), None);
+        let wrong = listed().with_aliases(&pairs(&[("x", "y"), ("罗湖", "深大")])).unwrap_err();
+        assert_eq!(wrong.len(), 2, "{wrong:?}");
+        let two = Stations::from_csv(b"id\nab\nac\n").unwrap();
+        let two = two.with_suffixes(&["b".to_owned(), "c".to_owned()]).unwrap_err();
+        assert!(two[0].contains("could mean"), "{two:?}");
     }
 
     #[test]

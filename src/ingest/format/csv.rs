@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::mapping::{NAMES_MAX, Wanted};
+use super::Wanted;
+use super::mapping::NAMES_MAX;
 use super::{Below, Format, Mapping, MissingColumns, Registration, begins_with_object, text};
 use crate::declare::{Declared, Names, Section};
 use crate::model::Reject;
@@ -13,7 +14,7 @@ pub(super) const REGISTRATION: Registration = Registration {
     name: "csv",
     about: "comma-separated values; a file has a header, a message has none",
     sections: || vec![Section::of::<CsvKeys>("feed.csv")],
-    build: |values, mapping| {
+    build: |values, mapping, _| {
         let keys = CsvKeys::read(&mut values.below("csv"))?;
         let csv = Csv::new(mapping, keys.columns)
             .map_err(|missing| values.below("csv").complain("columns", missing))

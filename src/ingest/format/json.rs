@@ -1,5 +1,6 @@
 //! One JSON object a record: the wanted members out of it, strings or numbers. Everything else in it is skipped.
 
+mod path;
 mod plain;
 
 use std::borrow::Cow;
@@ -8,6 +9,7 @@ use std::sync::Arc;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 
+pub(super) use self::path::Tree;
 use super::mapping::{NAMES_MAX, Role, Wanted};
 use super::{Below, Format, Mapping, MissingColumns, Registration, begins_with_object, text};
 use crate::model::Reject;
@@ -17,7 +19,17 @@ pub(super) const REGISTRATION: Registration = Registration {
     name: "json",
     about: "one JSON object a message, or a line of a file",
     sections: Vec::new,
-    build: |_, mapping| Some(Arc::new(Json::new(mapping))),
+    build: |values, mapping, _| {
+        let json = Json::new(mapping);
+        if let Some(name) = json.tree.contradiction() {
+            values.complain(
+                "fields",
+                format_args!("{name:?} cannot be a value and an object with values in it"),
+            );
+            return None;
+        }
+        Some(Arc::new(json))
+    },
 };
 
 /// JSON objects, in messages or in lines.
@@ -25,17 +37,21 @@ pub(super) const REGISTRATION: Registration = Registration {
 pub(super) struct Json {
     mapping: Mapping,
     wanted: Wanted,
+    /// Where the wanted members stand.
+    tree: Tree,
 }
 
 impl Json {
     pub(super) fn new(mapping: Mapping) -> Self {
-        Self { wanted: Wanted::new(&mapping), mapping }
+        let wanted = Wanted::new(&mapping);
+        Self { tree: Tree::of(&wanted.names), wanted, mapping }
     }
 
     pub(super) fn pick_text<'a>(&self, line: &'a str) -> Result<Picked<'a>, Reject> {
-        match plain::pick(line, &self.wanted) {
+        let plain = if self.tree.is_flat() { plain::pick(line, &self.wanted) } else { None };
+        match plain {
             Some(picked) => Ok(picked),
-            None => read(line, &self.wanted),
+            None => read(line, &self.wanted, &self.tree),
         }
     }
 }
@@ -66,6 +82,10 @@ impl Format for Json {
     }
 
     fn encode(&self, picked: &Picked<'_>) -> Vec<u8> {
+        if !self.tree.is_flat() {
+            let value = |index: usize| self.wanted.value(picked, index);
+            return self.tree.written(&value).to_string().into_bytes();
+        }
         let mut record = Vec::with_capacity(96);
         for (index, name) in self.wanted.names.iter().enumerate() {
             let Some(value) = self.wanted.value(picked, index) else { continue };
@@ -81,59 +101,95 @@ impl Format for Json {
 }
 
 /// The wanted members of a line, by the library.
-fn read<'a>(line: &'a str, wanted: &Wanted) -> Result<Picked<'a>, Reject> {
+fn read<'a>(line: &'a str, wanted: &Wanted, tree: &Tree) -> Result<Picked<'a>, Reject> {
     let mut text = serde_json::Deserializer::from_str(line);
-    let mut found = Members(wanted).deserialize(&mut text).map_err(|_| Reject::Malformed)?;
+    let mut found = Found::default();
+    let members = Members { wanted, tree, found: &mut found };
+    members.deserialize(&mut text).map_err(|_| Reject::Malformed)?;
     text.end().map_err(|_| Reject::Malformed)?;
     Ok(wanted.picked(&mut found))
 }
 
-type Found<'a> = [Option<Cow<'a, str>>; NAMES_MAX];
+pub(super) type Found<'a> = [Option<Cow<'a, str>>; NAMES_MAX];
 
-struct Members<'w>(&'w Wanted);
+/// An object and the wanted members in it.
+struct Members<'w, 'f, 'de> {
+    wanted: &'w Wanted,
+    tree: &'w Tree,
+    found: &'f mut Found<'de>,
+}
 
-impl<'de> DeserializeSeed<'de> for Members<'_> {
-    type Value = Found<'de>;
+impl<'de> DeserializeSeed<'de> for Members<'_, '_, 'de> {
+    type Value = ();
 
-    fn deserialize<D: Deserializer<'de>>(self, text: D) -> Result<Self::Value, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, text: D) -> Result<(), D::Error> {
         text.deserialize_map(self)
     }
 }
 
-impl<'de> Visitor<'de> for Members<'_> {
-    type Value = Found<'de>;
+impl<'de> Visitor<'de> for Members<'_, '_, 'de> {
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut found = Found::default();
-        while let Some(index) = map.next_key_seed(Key(self.0))? {
-            match index {
-                Some(index) => found[index] = map.next_value_seed(Scalar(self.0.role(index)))?,
-                None => {
-                    map.next_value::<IgnoredAny>()?;
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let Self { wanted, tree, found } = self;
+        while let Some(member) = map.next_key_seed(Key(tree))? {
+            match member {
+                None => drop(map.next_value::<IgnoredAny>()?),
+                Some(leaf) if leaf.below.is_empty() => {
+                    let role = leaf.indexes.first().map_or(Role::Word, |first| wanted.role(*first));
+                    leaf.put(map.next_value_seed(Scalar(role))?, found);
                 }
+                Some(tree) => map.next_value_seed(Nested(Members { wanted, tree, found }))?,
             }
         }
-        Ok(found)
+        Ok(())
     }
 }
 
-/// Which of the wanted names a member has. Names are compared as they are: one with a space is another name.
-struct Key<'w>(&'w Wanted);
+/// An object that paths lead into. Anything else in its place has none of their fields.
+struct Nested<'w, 'f, 'de>(Members<'w, 'f, 'de>);
 
-impl<'de> DeserializeSeed<'de> for Key<'_> {
-    type Value = Option<usize>;
+impl<'de> DeserializeSeed<'de> for Nested<'_, '_, 'de> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, text: D) -> Result<(), D::Error> {
+        text.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Nested<'_, '_, 'de> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<(), A::Error> {
+        self.0.visit_map(map)
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+}
+
+/// Which of the wanted members one is. Names are compared as they are: one with a space is another name.
+struct Key<'w>(&'w Tree);
+
+impl<'w, 'de> DeserializeSeed<'de> for Key<'w> {
+    type Value = Option<&'w Tree>;
 
     fn deserialize<D: Deserializer<'de>>(self, text: D) -> Result<Self::Value, D::Error> {
         text.deserialize_str(self)
     }
 }
 
-impl Visitor<'_> for Key<'_> {
-    type Value = Option<usize>;
+impl<'w> Visitor<'_> for Key<'w> {
+    type Value = Option<&'w Tree>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a name")

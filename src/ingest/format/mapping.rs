@@ -1,6 +1,7 @@
 //! Which fields of a record mean what, and which records count: the same for every format.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use crate::model::{Reject, TapKind};
 use crate::passenger::Picked;
@@ -50,6 +51,22 @@ pub struct KeepRule {
     pub values: Vec<String>,
 }
 
+/// What the values of one field mean. A value that is not listed means itself.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ValueTable {
+    pub field: String,
+    /// Written → meant.
+    pub meanings: BTreeMap<String, String>,
+}
+
+impl ValueTable {
+    fn translate(&self, value: &mut Cow<'_, str>) {
+        if let Some(meant) = self.meanings.get(value.as_ref()) {
+            *value = Cow::Owned(meant.clone());
+        }
+    }
+}
+
 /// The fields of a feed's records, and which records count.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mapping {
@@ -57,8 +74,10 @@ pub struct Mapping {
     pub fields: Fields,
     /// Which field tells entry from exit.
     pub kind: Option<KindRule>,
-    /// Which records count.
+    /// Which records count, by what their values mean.
     pub keep: Vec<KeepRule>,
+    /// What values mean.
+    pub values: Vec<ValueTable>,
 }
 
 impl Mapping {
@@ -72,6 +91,41 @@ impl Mapping {
             fields: Fields { card, station, time, transaction: None },
             kind: None,
             keep: Vec::new(),
+            values: Vec::new(),
+        }
+    }
+
+    /// Whether any rule or part of a tap looks at this field.
+    pub fn reads(&self, field: &str) -> bool {
+        let Fields { card, station, time, .. } = &self.fields;
+        [card, station, time].into_iter().any(|name| name == field)
+            || self.kind.as_ref().is_some_and(|rule| rule.field == field)
+            || self.keep.iter().any(|rule| rule.field == field)
+    }
+
+    /// Puts what values mean in the place of what was written. Before anything else looks at them.
+    #[inline]
+    pub fn translate(&self, picked: &mut Picked<'_>) {
+        if !self.values.is_empty() {
+            self.values.iter().for_each(|table| self.translate_by(table, picked));
+        }
+    }
+
+    fn translate_by(&self, table: &ValueTable, picked: &mut Picked<'_>) {
+        let Fields { card, station, time, .. } = &self.fields;
+        for (name, value) in
+            [(card, &mut picked.card), (station, &mut picked.station), (time, &mut picked.time)]
+        {
+            if *name == table.field {
+                table.translate(value);
+            }
+        }
+        let of_kind = self.kind.iter().map(|rule| &rule.field).zip([&mut picked.kind]);
+        let of_filters = self.keep.iter().map(|rule| &rule.field).zip(&mut picked.filter_values);
+        for (name, value) in of_kind.chain(of_filters) {
+            if let Some(value) = value.as_mut().filter(|_| *name == table.field) {
+                table.translate(value);
+            }
         }
     }
 
@@ -107,17 +161,25 @@ impl Mapping {
         self.kind.as_ref()?.kind(picked.kind.as_deref()?)
     }
 
+    /// How something is written that means this.
+    fn written<'a>(&'a self, field: &str, meant: &'a str) -> &'a str {
+        let table = self.values.iter().find(|table| table.field == field);
+        let pair = table.and_then(|table| table.meanings.iter().find(|(_, one)| *one == meant));
+        pair.map_or(meant, |(written, _)| written)
+    }
+
     /// A made-up record that counts: an entry, with the first value that each filter keeps.
     pub fn sample<'a>(&'a self, card: &'a str, station: &'a str, time: &'a str) -> Picked<'a> {
-        let first =
-            |values: &'a [String]| values.first().map(|value| Cow::Borrowed(value.as_str()));
+        let first = |field: &str, values: &'a [String]| {
+            values.first().map(|value| Cow::Borrowed(self.written(field, value)))
+        };
         Picked {
             card: Cow::Borrowed(card),
-            station: Cow::Borrowed(station),
+            station: Cow::Borrowed(self.written(&self.fields.station, station)),
             time: Cow::Borrowed(time),
-            kind: self.kind.as_ref().and_then(|rule| first(&rule.entry)),
+            kind: self.kind.as_ref().and_then(|rule| first(&rule.field, &rule.entry)),
             transaction: None,
-            filter_values: self.keep.iter().map(|rule| first(&rule.values)).collect(),
+            filter_values: self.keep.iter().map(|rule| first(&rule.field, &rule.values)).collect(),
         }
     }
 }
@@ -125,8 +187,8 @@ impl Mapping {
 /// The names that a record is searched for. The first three are card, station and time; each other name stands once,
 /// however many rules look at it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Wanted {
-    pub(super) names: Vec<String>,
+pub(in crate::ingest) struct Wanted {
+    pub(in crate::ingest) names: Vec<String>,
     kind: Option<usize>,
     transaction: Option<usize>,
     filters: Vec<usize>,
@@ -135,7 +197,7 @@ pub(super) struct Wanted {
 
 /// What a value may be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Role {
+pub(in crate::ingest) enum Role {
     /// Names something: two values must never become one.
     Id,
     /// A time.
@@ -151,7 +213,7 @@ impl Wanted {
     /// Names without any rule.
     pub(super) const PLAIN: usize = 3;
 
-    pub(super) fn new(mapping: &Mapping) -> Self {
+    pub(in crate::ingest) fn new(mapping: &Mapping) -> Self {
         let Fields { card, station, time, transaction } = &mapping.fields;
         let mut names = vec![card.clone(), station.clone(), time.clone()];
         let mut index = |name: &String| {
@@ -169,18 +231,18 @@ impl Wanted {
     }
 
     /// Whether a header can do without this name.
-    pub(super) fn is_optional(&self, index: usize) -> bool {
+    pub(in crate::ingest) fn is_optional(&self, index: usize) -> bool {
         self.transaction == Some(index)
             && self.kind != Some(index)
             && !self.filters.contains(&index)
     }
 
     /// Which name this is, if it is one.
-    pub(super) fn find(&self, name: &str) -> Option<usize> {
+    pub(in crate::ingest) fn find(&self, name: &str) -> Option<usize> {
         self.names.iter().position(|wanted| wanted.as_bytes() == name.as_bytes())
     }
 
-    pub(super) fn role(&self, index: usize) -> Role {
+    pub(in crate::ingest) fn role(&self, index: usize) -> Role {
         match index {
             Self::TIME => Role::Time,
             Self::CARD | Self::STATION => Role::Id,
@@ -191,7 +253,7 @@ impl Wanted {
 
     /// The fields by name, out of the values in the order of the names.
     #[inline]
-    pub(super) fn picked<'a, V>(&self, values: &mut [Option<V>]) -> Picked<'a>
+    pub(in crate::ingest) fn picked<'a, V>(&self, values: &mut [Option<V>]) -> Picked<'a>
     where
         V: Clone + Into<Cow<'a, str>>,
     {
@@ -215,7 +277,11 @@ impl Wanted {
     }
 
     /// The value that a record with these fields has under this name.
-    pub(super) fn value<'a>(&self, picked: &'a Picked<'_>, index: usize) -> Option<&'a str> {
+    pub(in crate::ingest) fn value<'a>(
+        &self,
+        picked: &'a Picked<'_>,
+        index: usize,
+    ) -> Option<&'a str> {
         match index {
             Self::CARD => Some(&picked.card),
             Self::STATION => Some(&picked.station),

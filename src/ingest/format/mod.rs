@@ -6,14 +6,18 @@
 //! Refuses: records that are not in the format, and headers that lack a column that is wanted.
 //! Why: decoder, configuration and commands work for a format they have never heard of.
 
+mod avro;
 mod csv;
 mod json;
 mod mapping;
 mod tides;
 
-pub use mapping::{Fields, KeepRule, KindRule, Mapping};
+pub(super) use avro::{AvroData, ContainerPlan};
+pub(super) use mapping::Wanted;
+pub use mapping::{Fields, KeepRule, KindRule, Mapping, ValueTable};
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::RECORD_BYTES_MAX;
@@ -22,10 +26,12 @@ use crate::model::Reject;
 use crate::passenger::Picked;
 
 /// Every format of this program, the default first.
-pub const STANDARD: &[Registration] = &[json::REGISTRATION, csv::REGISTRATION, tides::REGISTRATION];
+pub const STANDARD: &[Registration] =
+    &[json::REGISTRATION, csv::REGISTRATION, tides::REGISTRATION, avro::REGISTRATION];
 
-/// Builds a format from the values of `[feed]`, for records with these fields; all complaints at once.
-pub type Build = fn(&mut Values<'_>, Mapping) -> Option<Arc<dyn Format>>;
+/// Builds a format from the values of `[feed]`, for records with these fields; files that it names lie beside this
+/// path. All complaints at once.
+pub type Build = fn(&mut Values<'_>, Mapping, &Path) -> Option<Arc<dyn Format>>;
 
 /// What the program knows about a format before it is configured.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +59,7 @@ pub fn names() -> Vec<&'static str> {
 impl Registration {
     /// The format with every key left out.
     pub fn with_defaults(&self, mapping: Mapping) -> Option<Arc<dyn Format>> {
-        (self.build)(&mut Values::new("feed", None, &mut Vec::new()), mapping)
+        (self.build)(&mut Values::new("feed", None, &mut Vec::new()), mapping, Path::new("."))
     }
 }
 
@@ -80,12 +86,36 @@ pub trait Format: fmt::Debug + Send + Sync {
     /// The header of a file that is written with [`Format::encode`], if it has one.
     fn header(&self) -> Option<Vec<u8>>;
 
+    /// Learns what is needed to read this record, from outside if it must. An error is no reject: the record is read
+    /// again later.
+    fn prepare(&self, _: &[u8]) -> Result<(), Outage> {
+        Ok(())
+    }
+
     /// The fields of one record. A field that is not there is empty.
     fn pick<'a>(&self, record: &'a [u8]) -> Result<Picked<'a>, Reject>;
+
+    /// Takes out what the format writes for a missing value. For records of a columnar file, which no `pick` saw.
+    fn clean(&self, _: &mut Picked<'_>) {}
+
+    /// What of its options can change a release; `None`: all of them, as they were written.
+    fn identity(&self) -> Option<String> {
+        None
+    }
+
+    /// Whether [`Format::encode`] knows what to write; otherwise what to configure.
+    fn writes(&self) -> Result<(), &'static str> {
+        Ok(())
+    }
 
     /// A record with these fields, without a line feed.
     fn encode(&self, picked: &Picked<'_>) -> Vec<u8>;
 }
+
+/// Something outside that a format needs does not answer. What was not decoded must be read again.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Outage(String);
 
 /// What a header says.
 #[derive(Debug)]

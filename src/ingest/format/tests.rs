@@ -18,7 +18,8 @@ pub(super) fn built_for(
     let values: serde_json::Value = serde_json::from_str(feed).unwrap();
     let mut complaints = Vec::new();
     let mut values = Values::new("feed", values.as_object(), &mut complaints);
-    let built = (find(name).unwrap().build)(&mut values, mapping);
+    let built =
+        (find(name).unwrap().build)(&mut values, mapping, Path::new(env!("CARGO_MANIFEST_DIR")));
     built.ok_or_else(|| complaints.iter().map(|one| format!("{}: {}", one.key, one.what)).collect())
 }
 

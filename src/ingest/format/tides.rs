@@ -2,6 +2,7 @@
 //! records are taps, and how a missing value is written.
 
 use std::borrow::Cow;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::csv::Csv;
@@ -35,7 +36,7 @@ const EXITS: [&str; 4] = ["Exit", "Transfer exit", "exit", "transfer_exit"];
 /// Ways to write that a value is missing, besides leaving it empty.
 const MISSING: [&str; 2] = ["NA", "NaN"];
 
-fn build(values: &mut Values<'_>, general: Mapping) -> Option<Arc<dyn Format>> {
+fn build(values: &mut Values<'_>, general: Mapping, _: &Path) -> Option<Arc<dyn Format>> {
     let keys = TidesKeys::read(&mut values.below("tides"));
     let own: Vec<&str> =
         ["fields", "kind"].into_iter().filter(|name| values.is_written(name)).collect();
@@ -47,7 +48,7 @@ fn build(values: &mut Values<'_>, general: Mapping) -> Option<Arc<dyn Format>> {
     }
     let keys = keys.filter(|_| own.is_empty())?;
     let has_csv_messages = keys.columns.is_some();
-    let mapping = mapping(general.keep);
+    let mapping = mapping(general);
     let csv = Csv::new(mapping.clone(), keys.columns)
         .map_err(|missing| values.below("tides").complain("columns", missing))
         .ok()?;
@@ -59,8 +60,8 @@ fn build(values: &mut Values<'_>, general: Mapping) -> Option<Arc<dyn Format>> {
     }))
 }
 
-/// The standard's fields, and the feed's own filters beside the standard's.
-fn mapping(keep: Vec<KeepRule>) -> Mapping {
+/// The standard's fields, and the feed's own filters and meanings beside the standard's.
+fn mapping(general: Mapping) -> Mapping {
     let words =
         |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>();
     let action = || "fare_action".to_owned();
@@ -73,7 +74,8 @@ fn mapping(keep: Vec<KeepRule>) -> Mapping {
             transaction: Some("transaction_id".to_owned()),
         },
         kind: Some(KindRule { field: action(), entry: words(&ENTRIES), exit: words(&EXITS) }),
-        keep: [vec![taps], keep].concat(),
+        keep: [vec![taps], general.keep].concat(),
+        values: general.values,
     }
 }
 
@@ -121,6 +123,11 @@ impl Format for Tides {
             false if self.has_csv_messages || self.is_below_header => self.csv.pick_text(line)?,
             false => return Err(Reject::Malformed),
         };
+        self.clean(&mut picked);
+        Ok(picked)
+    }
+
+    fn clean(&self, picked: &mut Picked<'_>) {
         for value in [&mut picked.card, &mut picked.station, &mut picked.time] {
             if MISSING.contains(&value.as_ref()) {
                 *value = Cow::Borrowed("");
@@ -131,7 +138,6 @@ impl Format for Tides {
         {
             value.take_if(|value| MISSING.contains(&value.as_ref()));
         }
-        Ok(picked)
     }
 
     fn encode(&self, picked: &Picked<'_>) -> Vec<u8> {

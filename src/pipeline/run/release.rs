@@ -19,7 +19,7 @@ use crate::pipeline::release::{Driver, Event, Seams, Source, Watch};
 use crate::pipeline::{Error, publish_settings, release_plan};
 use crate::protocol::{Committed, ReleaseEvent, ReleaseNote, Releaser, SegmentRecord, Why};
 use crate::publish::topic::{RecordKind, ReleaseTopic};
-use crate::publish::{Files, Renderer, Sink, Standing};
+use crate::publish::{Renderer, Sink, Standing};
 
 const ANSWER: Duration = Duration::from_secs(20);
 /// Positions behind a dead worker's open transaction are known when the brokers have ended it: after its 15 s, and they
@@ -52,8 +52,8 @@ pub(super) fn work(service: &Service<'_>, stop: &Stop) -> Result<Why, Error> {
     };
     let mut ledger = TopicLedger::new(settings, group.clone());
     let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
-    if let Some(dir) = &service.settings.release.dir {
-        sinks.push(Box::new(Files::new(dir)));
+    if let Some(place) = &service.settings.release.place {
+        sinks.push(place.sink()?);
     }
     sinks.push(Box::new(ReleaseTopic));
     let words = publish_settings(

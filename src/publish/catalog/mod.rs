@@ -170,7 +170,37 @@ impl Standing {
 impl Entry {
     /// The entry of the release in this directory; `None` if it holds no manifest at all.
     pub(super) fn of(out: &Path, name: &str) -> Option<Self> {
-        let bare = Self {
+        match disk::read(&out.join(name).join(MANIFEST), MANIFEST_MOST_BYTES) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => Some(Self::unreadable(name, format!("cannot be read: {error}"))),
+            Ok(text) => Some(Self::of_text(name, &text)),
+        }
+    }
+
+    /// The entry of the release that has this manifest.
+    pub(super) fn of_text(name: &str, text: &[u8]) -> Self {
+        let sha256 = Some(Digest::of(text).to_string());
+        let privacy = match Manifest::read(text) {
+            Err(error) => return Self { sha256, ..Self::unreadable(name, error.to_string()) },
+            Ok(manifest) => manifest.package.privacy,
+        };
+        Self {
+            release_id: Some(privacy.release_id),
+            revision: Some(privacy.revision).filter(|revision| *revision > 0),
+            signed_by: privacy.signed_by,
+            window: Some(Bounds { start: privacy.window.start, end: privacy.window.end }),
+            engine: Some(privacy.engine.name),
+            sha256,
+            ..Self::bare(name)
+        }
+    }
+
+    fn unreadable(name: &str, why: String) -> Self {
+        Self { unreadable: Some(format!("{MANIFEST} {why}")), ..Self::bare(name) }
+    }
+
+    fn bare(name: &str) -> Self {
+        Self {
             name: name.to_owned(),
             release_id: None,
             revision: None,
@@ -180,28 +210,7 @@ impl Entry {
             engine: None,
             sha256: None,
             unreadable: None,
-        };
-        let unreadable =
-            |why: String| Self { unreadable: Some(format!("{MANIFEST} {why}")), ..bare.clone() };
-        let text = match disk::read(&out.join(name).join(MANIFEST), MANIFEST_MOST_BYTES) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
-            Err(error) => return Some(unreadable(format!("cannot be read: {error}"))),
-            Ok(text) => text,
-        };
-        let sha256 = Some(Digest::of(&text).to_string());
-        let privacy = match Manifest::read(&text) {
-            Err(error) => return Some(Self { sha256, ..unreadable(error.to_string()) }),
-            Ok(manifest) => manifest.package.privacy,
-        };
-        Some(Self {
-            release_id: Some(privacy.release_id),
-            revision: Some(privacy.revision).filter(|revision| *revision > 0),
-            signed_by: privacy.signed_by,
-            window: Some(Bounds { start: privacy.window.start, end: privacy.window.end }),
-            engine: Some(privacy.engine.name),
-            sha256,
-            ..bare
-        })
+        }
     }
 }
 

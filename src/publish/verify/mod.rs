@@ -19,6 +19,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::catalog::{CATALOG, CATALOG_MOST_BYTES, Catalog};
+use super::dcat::{DCAT, dcat};
 use super::manifest::MANIFEST;
 use super::signature::SIGNATURE;
 use super::{Error, disk};
@@ -148,7 +149,7 @@ fn directories(out: &Path, notes: &mut Vec<String>) -> Result<Vec<PathBuf>, Erro
             }
         } else if is_dir && is_release(&path) {
             releases.push(path);
-        } else if name != CATALOG {
+        } else if name != CATALOG && name != DCAT {
             notes.push(format!("{name} is no release and was not looked at"));
         }
     }
@@ -188,6 +189,12 @@ fn check_catalog(out: &Path, report: &mut Report) -> BTreeSet<String> {
     let is_ordered = catalog.releases.is_sorted_by(|a, b| a.name < b.name);
     if problems.is_empty() && !(is_canonical && is_ordered) {
         problems.push(Problem::new(CATALOG, "is not in the form it is written in"));
+    }
+    // A portal's page of it, where there is one: a run may have died between the two.
+    let page = disk::read(&out.join(DCAT), CATALOG_MOST_BYTES);
+    if page.is_ok_and(|page| page != dcat(&catalog)) {
+        let what = format!("{DCAT} says something else than {CATALOG}; the next release writes it");
+        report.notes.push(what);
     }
     catalog.releases.into_iter().map(|entry| entry.name).collect()
 }

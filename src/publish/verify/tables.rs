@@ -3,7 +3,8 @@
 use std::fs::File;
 
 use super::super::tables::{
-    LENGTHS_CSV, LENGTHS_HEADER, OD_CSV, OD_HEADER, STATIONS_CSV, STATIONS_HEADER,
+    ACTIVITIES_CSV, ACTIVITIES_HEADER, FLOWS_CSV, FLOWS_HEADER, LENGTHS_CSV, LENGTHS_HEADER,
+    OD_CSV, OD_HEADER, STATIONS_CSV, STATIONS_HEADER,
 };
 use super::Problem;
 use super::content::{KnownStations, Time};
@@ -31,6 +32,69 @@ pub(super) fn check(
         Ok((known.station(fields[0])?, known.station(fields[1])?, known.slot(fields[2])?))
     });
     look(LENGTHS_CSV, &LENGTHS_HEADER, &|fields| Ok((0, 0, number(fields[0])?)));
+    let pairs = [
+        Again {
+            name: FLOWS_CSV,
+            header: &FLOWS_HEADER,
+            columns: [0, 1, 2, 3],
+            of: (OD_CSV, &OD_HEADER, [0, 1, 2, 3]),
+            some: true,
+        },
+        Again {
+            name: ACTIVITIES_CSV,
+            header: &ACTIVITIES_HEADER,
+            columns: [1, 1, 2, 7],
+            of: (STATIONS_CSV, &STATIONS_HEADER, [0, 0, 1, 2]),
+            some: false,
+        },
+    ];
+    for again in pairs {
+        if let (Some(file), Some(first)) = (open(again.name), open(again.of.0))
+            && let Err(what) = again.check(file, first)
+        {
+            problems.push(Problem::new(again.name, what));
+        }
+    }
+}
+
+/// A table that says again what another one says.
+struct Again {
+    name: &'static str,
+    header: &'static [&'static str],
+    /// Columns that say the same.
+    columns: [usize; 4],
+    of: (&'static str, &'static [&'static str], [usize; 4]),
+    /// Rows may be left out.
+    some: bool,
+}
+
+impl Again {
+    fn check(&self, file: File, first: File) -> Result<(), String> {
+        let (name, header, columns) = self.of;
+        let (mut rows, mut firsts) =
+            (Records::new(file, self.header)?, Records::new(first, header)?);
+        let pick = |fields: &[&str], columns: [usize; 4]| {
+            columns.map(|column| fields.get(column).copied().unwrap_or_default().to_owned())
+        };
+        while rows.advance()? {
+            let row = pick(&rows.fields(), self.columns);
+            loop {
+                if !firsts.advance()? {
+                    return Err(rows.complaint(&format!("says something that {name} does not say")));
+                }
+                if pick(&firsts.fields(), columns) == row {
+                    break;
+                }
+                if !self.some {
+                    return Err(rows.complaint(&format!("says something else than {name}")));
+                }
+            }
+        }
+        match !self.some && firsts.advance()? {
+            true => Err(format!("says less than {name}")),
+            false => Ok(()),
+        }
+    }
 }
 
 /// What orders the rows of a table.

@@ -111,8 +111,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::super::{KeepRule, KindRule, Mapping};
-    use super::super::read;
+    use super::super::Tree;
     use super::*;
+
+    fn read<'a>(line: &'a str, wanted: &Wanted) -> Result<Picked<'a>, crate::model::Reject> {
+        super::super::read(line, wanted, &Tree::of(&wanted.names))
+    }
 
     fn wanted() -> Wanted {
         Wanted::new(&Mapping::of_fields("card", "station", "time"))

@@ -10,7 +10,7 @@ use rdkafka::error::KafkaError;
 use rdkafka::message::{BorrowedMessage, Message, Timestamp as Stamped};
 
 use super::Worker;
-use crate::ingest::{Decoder, RECORD_BYTES_MAX};
+use crate::ingest::{self, Decoder, RECORD_BYTES_MAX};
 use crate::pipeline::Error;
 use crate::protocol::{IngestEvent, PolledRecord};
 use crate::seal::{Closing, Judged, Rules};
@@ -56,11 +56,17 @@ impl Batch {
         self.records.len() >= BATCH || self.bytes.len() >= BATCH_BYTES
     }
 
-    fn judged(&self, rules: &Rules, decoder: &mut Decoder) -> Vec<PolledRecord> {
+    /// An error is no reject: nothing of the batch was taken, and it is read again.
+    fn judged(
+        &self,
+        rules: &Rules,
+        decoder: &mut Decoder,
+    ) -> Result<Vec<PolledRecord>, ingest::Error> {
         let mut start = 0;
         let mut back = Vec::with_capacity(self.records.len());
         for Read { partition, offset, stamped, end } in &self.records {
             let arrival = arrival(rules.closing, *stamped);
+            decoder.prepare(&self.bytes[start..*end])?;
             let judged = match decoder.decode(&self.bytes[start..*end]) {
                 Ok(one) => Judged::new(&rules.gate, one.tap, one.window, one.event, arrival),
                 Err(reason) => Judged::reject(reason, arrival),
@@ -68,14 +74,14 @@ impl Batch {
             start = *end;
             back.push(PolledRecord { partition: *partition, offset: *offset, judged });
         }
-        back
+        Ok(back)
     }
 }
 
 /// The way to the other thread and back.
 struct DecodeThread {
     there: SyncSender<Batch>,
-    back: Receiver<Vec<PolledRecord>>,
+    back: Receiver<Result<Vec<PolledRecord>, ingest::Error>>,
 }
 
 impl DecodeThread {
@@ -85,7 +91,9 @@ impl DecodeThread {
         scope.spawn(move || {
             for batch in batches {
                 // Nobody listens any more only when the reader has failed.
-                if results.send(batch.judged(rules, decoder)).is_err() {
+                let judged = batch.judged(rules, decoder);
+                let has_failed = judged.is_err();
+                if results.send(judged).is_err() || has_failed {
                     break;
                 }
             }
@@ -101,8 +109,8 @@ impl Worker<'_> {
         let rules = self.machine.rules().clone();
         let Self { group, machine, decoder, .. } = self;
         // Polled records ask for nothing: what is due is found by the next tick.
-        let mut take = |records: Vec<PolledRecord>| {
-            let stepped = machine.step(IngestEvent::Polled(records), &mut super::nonce);
+        let mut take = |records: Result<Vec<PolledRecord>, ingest::Error>| {
+            let stepped = machine.step(IngestEvent::Polled(records?), &mut super::nonce);
             stepped.map(|_| ()).map_err(|error| super::stopped(group.topic(), error))
         };
         let mut decoder = Some(decoder);
@@ -138,16 +146,18 @@ impl Worker<'_> {
                 }
                 if let Some(thread) = &thread {
                     let full = std::mem::take(&mut batch);
-                    thread
-                        .there
-                        .send(full)
-                        .expect("the other thread listens until this end closes");
-                    thread.back.try_iter().try_for_each(&mut take)?;
+                    // A thread that no longer listens has failed, and said why.
+                    let is_heard = thread.there.send(full).is_ok();
+                    match is_heard {
+                        true => thread.back.try_iter().try_for_each(&mut take)?,
+                        false => break,
+                    }
                 }
             }
             match (thread, decoder) {
                 (Some(DecodeThread { there, back }), _) => {
-                    there.send(batch).expect("the other thread listens until this end closes");
+                    // As above: what it said is heard next.
+                    there.send(batch).ok();
                     drop(there);
                     back.into_iter().try_for_each(&mut take)
                 }
