@@ -102,9 +102,9 @@ impl Files {
         let Ok(entries) = self.out.read_dir() else { return };
         for entry in entries.flatten() {
             let name = entry.file_name();
-            let is_partial = name
-                .to_str()
-                .is_some_and(|name| name.starts_with(".catalog.json") && name.ends_with(".partial"));
+            let is_partial = name.to_str().is_some_and(|name| {
+                name.starts_with(".catalog.json") && name.ends_with(".partial")
+            });
             let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
             if is_partial && (name == ".catalog.json.partial" || age().is_some_and(|age| age > OLD))
             {
@@ -119,8 +119,7 @@ impl Files {
         const LOOKS: usize = 5;
         self.clear_old_partials();
         for _ in 0..LOOKS {
-            let catalog =
-                self.followed.scan(&self.out).map_err(Error::io("list", &self.out))?;
+            let catalog = self.followed.scan(&self.out).map_err(Error::io("list", &self.out))?;
             let is_new = self.replace(CATALOG, &catalog.text())?;
             if !self.replace(DCAT, &dcat(&catalog))? && !is_new {
                 break;
