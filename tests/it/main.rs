@@ -50,4 +50,6 @@ mod examples;
 mod fuzz;
 mod messages;
 mod evaluate;
+#[cfg(feature = "tls")]
+mod registry_tls;
 mod reproduce;
