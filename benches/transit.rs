@@ -38,6 +38,7 @@ struct Borrowed<'a> {
 
 /// The same where the library cannot borrow.
 #[derive(Deserialize)]
+#[serde(rename = "tap")]
 struct Owned {
     card: String,
     station: String,

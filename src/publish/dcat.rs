@@ -61,6 +61,16 @@ pub(super) fn dcat(catalog: &Catalog) -> Vec<u8> {
     format!("{page:#}\n").into_bytes()
 }
 
+/// The releases that a page lists; `None` if it is no page.
+pub(super) fn named(page: &[u8]) -> Option<Vec<String>> {
+    let page: Value = serde_json::from_slice(page).ok()?;
+    let name = |dataset: &Value| {
+        let id = dataset.get("@id")?.as_str()?;
+        id.strip_suffix("/datapackage.json").map(str::to_owned)
+    };
+    page.get("dcat:dataset")?.as_array()?.iter().map(name).collect()
+}
+
 fn moment(text: &str) -> Value {
     json!({ "@type": "xsd:dateTime", "@value": text })
 }

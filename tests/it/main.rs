@@ -51,4 +51,6 @@ mod examples;
 mod fuzz;
 mod messages;
 mod evaluate;
+#[cfg(feature = "tls")]
+mod registry_tls;
 mod reproduce;

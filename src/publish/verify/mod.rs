@@ -19,7 +19,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::catalog::{CATALOG, CATALOG_MOST_BYTES, Catalog};
-use super::dcat::{DCAT, dcat};
+use super::dcat::{DCAT, dcat, named};
 use super::manifest::MANIFEST;
 use super::signature::SIGNATURE;
 use super::{Error, disk};
@@ -190,13 +190,33 @@ fn check_catalog(out: &Path, report: &mut Report) -> BTreeSet<String> {
     if problems.is_empty() && !(is_canonical && is_ordered) {
         problems.push(Problem::new(CATALOG, "is not in the form it is written in"));
     }
-    // A portal's page of it, where there is one: a run may have died between the two.
-    let page = disk::read(&out.join(DCAT), CATALOG_MOST_BYTES);
-    if page.is_ok_and(|page| page != dcat(&catalog)) {
-        let what = format!("{DCAT} says something else than {CATALOG}; the next release writes it");
-        report.notes.push(what);
-    }
+    check_page(out, &catalog, report);
     catalog.releases.into_iter().map(|entry| entry.name).collect()
+}
+
+/// Checks the portals' page, where there is one, against the directories that it lists. A run may die before it writes
+/// the page: one that lists fewer is worth a note.
+fn check_page(out: &Path, catalog: &Catalog, report: &mut Report) {
+    let page = match disk::read(&out.join(DCAT), CATALOG_MOST_BYTES) {
+        Ok(page) => page,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return,
+        Err(error) => {
+            return report.catalog.push(Problem::new(DCAT, format!("cannot be read: {error}")));
+        }
+    };
+    if page == dcat(catalog) {
+        return;
+    }
+    let names = named(&page).unwrap_or_default();
+    let plain = names.iter().map(String::as_str).filter(|name| is_plain(name));
+    match dcat(&Catalog::of(out, plain)) == page {
+        true => report
+            .notes
+            .push(format!("{DCAT} lists other releases than {CATALOG}; the next one writes both")),
+        false => {
+            report.catalog.push(Problem::new(DCAT, "says something else than the releases do"))
+        }
+    }
 }
 
 /// A run may die after its release is in place and before the catalog is: worth a note, not a problem.
