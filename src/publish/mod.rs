@@ -17,6 +17,7 @@ mod parquet;
 mod paths;
 mod recipient;
 mod rendered;
+mod flowgraph;
 mod signature;
 pub mod report;
 mod tables;

@@ -7,6 +7,7 @@ use super::Settings;
 use super::contents::{
     FLOWS_GEOJSON, LOCATIONS_CSV, LOCATIONS_GEOJSON, PATHS_CSV, PATHS_PARQUET, REPORT,
 };
+use super::flowgraph::{FLOWGRAPH_CSV, FLOWGRAPH_JSON};
 use super::tables::{LENGTHS_CSV, OD_CSV, STATIONS_CSV};
 use super::words::{not_protected, title, windows_note};
 
@@ -90,6 +91,10 @@ fn about(name: &str, input: PathKind) -> &'static str {
             "`origin,dest,period,trips,low,high`: trips that begin in a period of the day, with a 95 % interval"
         }
         (LENGTHS_CSV, _) => "`taps,cards,low,high`: cards by number of taps, with a 95 % interval",
+        (FLOWGRAPH_CSV, _) => {
+            "`node,parent,station,slot,cards,transition,termination`: the flowgraph, added up from the paths"
+        }
+        (FLOWGRAPH_JSON, _) => "the flowgraph for programs that read JSON",
         (LOCATIONS_CSV, _) => "`id,name,lat,lon` of every station",
         (LOCATIONS_GEOJSON, _) => "the stations for map tools",
         (FLOWS_GEOJSON, _) => "trips from station to station over the whole window, for map tools",

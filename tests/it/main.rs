@@ -5,6 +5,7 @@
 mod support;
 mod service;
 mod suppression;
+mod lk_promises;
 mod broker;
 mod broker_facts;
 mod kafka_clients;
