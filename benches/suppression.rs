@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use jiff::tz::TimeZone;
 use tapveil::city::{City, Preset};
-use tapveil::engine::lk::{Flowgraph, Lk, Score, Settings, Weights};
+use tapveil::engine::lk::{Flowgraph, Lk, Score, Settings, Variant, Weights};
 use tapveil::engine::projection::{self, Projection, Study};
 use tapveil::engine::{Engine, Release, fixture};
 use tapveil::model::{Calendar, Digest, PathKind, Portion, StationIx, Stations};
@@ -37,6 +37,7 @@ fn main() {
     flowgraph(most);
     threats(most);
     projection(most);
+    city_size(most);
 }
 
 fn millis(time: Duration) -> f64 {
@@ -76,6 +77,7 @@ fn lk_engine(stations: &Arc<Stations>, k: u32) -> Lk {
     Lk::new(Settings {
         l: NonZeroU32::new(3).unwrap(),
         k: NonZeroU32::new(k).unwrap(),
+        variant: Variant::Best,
         score: Score::GainPerInfo,
         weights: Weights {
             alpha: portion("0.4"),
@@ -211,6 +213,7 @@ fn baskets(cards: u64) -> (Projection, SealedWindow, Calendar) {
         breach: Portion::parse("0.5").unwrap(),
         input: PathKind::Untimed,
         adversaries,
+        method: projection::Method::Tree,
         max_work: 50_000_000,
         stations,
     };
@@ -263,4 +266,36 @@ fn projection(most: Option<u64>) {
         "projection, {cards:>5} trajectories     {:>8.1} ms   {left} trajectories, {places} places left",
         millis(took)
     );
+}
+
+/// A metro of 847,668 cards, five adversaries: four times the cards should take little more than four times as long.
+fn city_size(most: Option<u64>) {
+    let full = most.unwrap_or(847_668).min(847_668);
+    let mut before = None;
+    for cards in [full / 16, full / 4, full] {
+        let (stations, _, sealed) = city(Preset::Metro, Some(cards.max(1)));
+        let mut adversaries: BTreeMap<String, Vec<StationIx>> = BTreeMap::new();
+        for station in 0..stations.len() {
+            let owned = adversaries.entry(format!("operator {}", station % 5)).or_default();
+            owned.push(StationIx(station));
+        }
+        let settings = projection::Settings {
+            breach: Portion::parse("0.5").unwrap(),
+            input: PathKind::Untimed,
+            adversaries,
+            method: projection::Method::Tree,
+            max_work: 50_000_000,
+            stations,
+        };
+        let (released, took) = release(&Projection::new(settings).unwrap(), &sealed);
+        let growth = before
+            .map(|before: Duration| (took.as_secs_f64() / before.as_secs_f64()).ln() / 4_f64.ln());
+        println!(
+            "projection, {cards:>6} cards of metro     {:>8.1} ms   {} doublets left, grows as n^{:.2}",
+            millis(took),
+            kept(&released).1,
+            growth.unwrap_or(f64::NAN)
+        );
+        before = Some(took);
+    }
 }

@@ -253,10 +253,9 @@ fn engine(
 
 fn unknown_engine(file: &mut File<'_>, registry: &Registry, name: &str) {
     let known: Vec<String> = registry.names().iter().map(|name| format!("{name:?}")).collect();
-    let what = if name == "dptd" { "not in this version" } else { "not an engine" };
     file.complain(
         "engine.name",
-        format_args!("{name:?} is {what}; use one of {}", known.join(", ")),
+        format_args!("{name:?} is not an engine; use one of {}", known.join(", ")),
     );
 }
 

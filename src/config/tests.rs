@@ -187,7 +187,11 @@ fn every_single_mistake_outside_the_engine_is_one_clear_complaint() {
         ),
         ("[feed]\nid = \"\"", "feed.id", "names the feed"),
         ("[engine]\nname = \"magic\"", "engine.name", "is not an engine"),
-        ("[engine]\nname = \"dptd\"", "engine.name", "not in this version"),
+        (
+            "[engine]\nname = \"dptd\"\ndptd.variant = \"published\"",
+            "engine.dptd.variant",
+            "nobody is protected",
+        ),
         (
             "[engine]\nname = \"simple\"\nsimple.input = \"trips\"",
             "engine.simple.input",

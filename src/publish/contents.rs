@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::engine::Release;
 
 use super::disk::{Hashed, Written};
+use super::flowgraph::{self, FLOWGRAPH_CSV, FLOWGRAPH_JSON, Flowgraph};
 use super::manifest::{Field, ForeignKey, Reference, Schema};
 use super::paths::{self, Paths};
 use super::report::{self, Frame};
@@ -23,7 +24,7 @@ pub(super) const REPORT: &str = "report.html";
 pub(super) const README: &str = "README.md";
 
 /// Every name that a file of a release can have.
-pub(super) const NAMES: [&str; 12] = [
+pub(super) const NAMES: [&str; 14] = [
     PATHS_CSV,
     PATHS_PARQUET,
     STATIONS_CSV,
@@ -31,6 +32,8 @@ pub(super) const NAMES: [&str; 12] = [
     LENGTHS_CSV,
     FLOWS_CSV,
     ACTIVITIES_CSV,
+    FLOWGRAPH_CSV,
+    FLOWGRAPH_JSON,
     LOCATIONS_CSV,
     LOCATIONS_GEOJSON,
     FLOWS_GEOJSON,
@@ -94,6 +97,13 @@ pub(super) fn contents(release: &Release, settings: &Settings) -> Result<Vec<Con
     let mut files = vec![rows, columns];
     if let Some(tables) = Labelled::of(release, &settings.stations) {
         files.extend(measured(&tables));
+    }
+    if release.engine().name == flowgraph::ENGINE.0 {
+        let graph =
+            Flowgraph::of(&files[0].bytes).expect("P-1: these rows were written a moment ago");
+        let facts = Some(flowgraph_facts());
+        files.push(Content::new(FLOWGRAPH_CSV, facts, |out| graph.write_csv(out)));
+        files.push(Content::json(FLOWGRAPH_JSON, &graph.to_json()));
     }
     files.push(Content::new(LOCATIONS_CSV, Some(locations_facts()), |out| {
         let fields = settings.stations.iter().map(|at| [&at.id, &at.name, &at.lat, &at.lon]);
@@ -276,6 +286,22 @@ fn activities_facts() -> TableFacts {
     ];
     let schema = schema(&fields, &["stop_id", "time_period_start"], &["stop_id"]);
     TableFacts { about: "stations.csv in the form of TIDES 1.0 station_activities", schema }
+}
+
+fn flowgraph_facts() -> TableFacts {
+    let fields = [
+        ["node", "integer", "Number of a prefix of paths, from 1 on"],
+        ["parent", "integer", "The prefix without its last doublet; 0 where paths begin"],
+        ["station", "string", "Station id of the last doublet"],
+        ["slot", "string", "Beginning of its slot with the offset from UTC"],
+        ["cards", "integer", "Cards whose path begins so"],
+        ["transition", "number", "Their share of the cards of the parent"],
+        ["termination", "number", "Share of them whose path ends here"],
+    ];
+    TableFacts {
+        about: "The passenger flowgraph: the prefix tree of paths.csv with probabilities",
+        schema: schema(&fields, &["node"], &["station"]),
+    }
 }
 
 fn locations_facts() -> TableFacts {

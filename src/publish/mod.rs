@@ -20,6 +20,7 @@ mod paths;
 mod place;
 mod recipient;
 mod rendered;
+mod flowgraph;
 mod signature;
 pub mod report;
 #[cfg(feature = "stores")]

@@ -7,6 +7,7 @@ use super::Settings;
 use super::contents::{
     FLOWS_GEOJSON, LOCATIONS_CSV, LOCATIONS_GEOJSON, PATHS_CSV, PATHS_PARQUET, REPORT,
 };
+use super::flowgraph::{FLOWGRAPH_CSV, FLOWGRAPH_JSON};
 use super::tables::{ACTIVITIES_CSV, FLOWS_CSV, LENGTHS_CSV, OD_CSV, STATIONS_CSV};
 use super::words::{not_protected, title, windows_note};
 
@@ -94,6 +95,10 @@ fn about(name: &str, input: PathKind) -> &'static str {
             "od.csv with names and coordinates: `origin,dest,time,count,…`, columns that Kepler.gl and flowmap tools know"
         }
         (ACTIVITIES_CSV, _) => "stations.csv in the form of TIDES 1.0 `station_activities`",
+        (FLOWGRAPH_CSV, _) => {
+            "`node,parent,station,slot,cards,transition,termination`: the flowgraph, added up from the paths"
+        }
+        (FLOWGRAPH_JSON, _) => "the flowgraph for programs that read JSON",
         (LOCATIONS_CSV, _) => "`id,name,lat,lon` of every station",
         (LOCATIONS_GEOJSON, _) => "the stations for map tools",
         (FLOWS_GEOJSON, _) => "trips from station to station over the whole window, for map tools",

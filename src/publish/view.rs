@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::flowgraph::{FLOWGRAPH_CSV, Flowgraph};
 use super::paths::{AT, NEXT};
 use super::tables::{LENGTHS_CSV, OD_CSV, STATIONS_CSV};
 
@@ -62,6 +63,8 @@ pub struct View {
     pub flows: Vec<Flow>,
     /// Cards by number of taps.
     pub lengths: BTreeMap<u64, Estimate>,
+    /// Where cards go on, of a release that has a flowgraph.
+    pub flowgraph: Option<Flowgraph>,
 }
 
 impl View {
@@ -77,6 +80,9 @@ impl View {
         }
         if let Some(table) = file(LENGTHS_CSV) {
             view.lengths(table)?;
+        }
+        if file(FLOWGRAPH_CSV).is_some() {
+            view.flowgraph = Some(Flowgraph::of(file("paths.csv")?)?);
         }
         view.coarsen();
         view.flows.sort_by(|a, b| b.trips.value.cmp(&a.trips.value).then(a.cmp_ends(b)));

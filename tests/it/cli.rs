@@ -220,7 +220,7 @@ fn an_audit_tells_machines_what_it_found() {
         assert!(engine["lower_bound"].as_f64().unwrap() <= claimed, "{engine}");
     }
     let mutants = found["mutants"].as_array().unwrap();
-    assert_eq!(mutants.len(), 22);
+    assert_eq!(mutants.len(), 25);
     for mutant in mutants {
         assert_eq!(mutant["verdict"], "caught", "{mutant}");
         // Forms broken in their own way are shown to the recorded audit alone.

@@ -213,8 +213,11 @@ fn every_engine_has_a_proof_and_every_proof_names_tests_that_exist() {
     let engines = folders.filter(|path| path.is_dir() && !path.ends_with("fixture"));
     let without: Vec<PathBuf> = engines.filter(|path| !path.join("PROOF.md").exists()).collect();
     assert!(without.is_empty(), "no proof in {without:?}");
-    let sources: String =
-        files("src", ".rs").iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+    let sources: String = ["src", "tests"]
+        .iter()
+        .flat_map(|folder| files(folder, ".rs"))
+        .map(|path| fs::read_to_string(path).unwrap())
+        .collect();
     let mut n_named = 0;
     for proof in files("src", "PROOF.md") {
         let text = fs::read_to_string(&proof).unwrap();

@@ -30,6 +30,9 @@ impl Stage {
     pub(super) fn new(n_stations: u32, n_slots: u32, max_length: NonZeroU32) -> Self {
         let station = |i: u32| Station {
             id: format!("s{i:03}"),
+            // A kilometre apart, for engines that ask where stations are.
+            lat: format!("45.{:03}", i * 9),
+            lon: "-73.5".to_owned(),
             line: format!("line {}", i / 3),
             ..Station::default()
         };

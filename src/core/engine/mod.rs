@@ -8,6 +8,7 @@
 
 #[cfg(any(test, feature = "fixture"))]
 pub mod fixture;
+pub mod dptd;
 pub mod hybrid;
 pub mod lk;
 pub mod ngram;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::noise::AnyNoise;
-use super::{Engine, Legs, Recorded, hybrid, lk, ngram, projection, safepath, seqpt, weave};
+use super::{Engine, Legs, Recorded, dptd, hybrid, lk, ngram, projection, safepath, seqpt, weave};
 use crate::declare::{Section, Values};
 use crate::model::{MicroEpsilon, PathKind, Stations};
 use crate::seal::SealedWindow;
@@ -19,6 +19,7 @@ pub const STANDARD: &[Registration] = &[
     hybrid::SIMPLE,
     seqpt::REGISTRATION,
     ngram::REGISTRATION,
+    dptd::REGISTRATION,
     lk::REGISTRATION,
     projection::REGISTRATION,
 ];

@@ -161,6 +161,19 @@ impl Trips {
         self.lengths[trip as usize] = number_of(kept);
     }
 
+    /// Writes a trajectory anew, no longer than it was when it was grouped.
+    pub(crate) fn rewrite(&mut self, trip: u32, path: &[u32]) {
+        let start = self.starts[trip as usize] as usize;
+        self.items[start..start + path.len()].copy_from_slice(path);
+        self.lengths[trip as usize] = number_of(path.len());
+    }
+
+    /// How many doublets are left, over all cards.
+    pub(crate) fn n_left(&self) -> u64 {
+        let left = self.lengths.iter().zip(&self.weights);
+        left.map(|(length, weight)| u64::from(*length) * u64::from(*weight)).sum()
+    }
+
     /// The same with emptied trajectories gone and equal ones put together.
     pub(crate) fn regrouped(self) -> Self {
         let bounds = self.starts.iter().copied().zip(self.lengths.iter().copied()).collect();
@@ -240,6 +253,12 @@ impl Lists {
         self.ends.push(self.values.len());
     }
 
+    /// Keeps the first lists.
+    pub(crate) fn truncate(&mut self, n_lists: usize) {
+        self.ends.truncate(n_lists);
+        self.values.truncate(self.ends.last().copied().unwrap_or(0));
+    }
+
     /// How many lists there are.
     pub(crate) fn len(&self) -> usize {
         self.ends.len()
@@ -267,6 +286,11 @@ impl Shrinking {
     pub(crate) fn new(lists: Lists) -> Self {
         let lengths = lists.iter().map(|list| number_of(list.len())).collect();
         Self { lists, lengths }
+    }
+
+    /// What is left of one list.
+    pub(crate) fn get(&self, list: u32) -> &[u32] {
+        &self.lists.get(list)[..self.lengths[list as usize] as usize]
     }
 
     /// Keeps what `keeps` says of one list; the order stays.

@@ -48,6 +48,7 @@ fn study(runner: &Runner<'_>, cards: u64) -> Result<(Data, Projection), Error> {
         breach: Portion::parse("0.5").expect("a half is a portion"),
         input: PathKind::Untimed,
         adversaries,
+        method: crate::engine::projection::Method::Tree,
         max_work: 50_000_000,
         stations: data.stations.clone(),
     };

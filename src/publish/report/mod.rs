@@ -1,5 +1,6 @@
 //! report.html: one page for a planner, made from the release's own files. No script, nothing fetched.
 
+mod flows;
 mod map;
 mod plots;
 
@@ -78,6 +79,10 @@ pub fn sections(view: &View) -> Markup {
             @if !view.flows.is_empty() {
                 h2 { "Strongest flows" }
                 (flows(view))
+            }
+            @if let Some(graph) = &view.flowgraph {
+                h2 { "Flowgraph" }
+                (flows::picture(view, graph))
             }
             h2 { "Taps per card" }
             div.wide { (plots::lengths(view)) }

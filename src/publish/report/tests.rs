@@ -22,6 +22,7 @@ fn view() -> View {
             Flow { from: 1, to: 2, trips: one(3) },
         ],
         lengths: [(1, one(3)), (2, one(4))].into(),
+        flowgraph: None,
     }
 }
 
@@ -32,6 +33,20 @@ fn every_number_of_a_report_can_be_read_and_names_are_escaped() {
     assert!(text.contains("a &lt;Street&gt; → b &lt;Street&gt;: 40"), "{text}");
     assert!(text.contains("2 taps: 4 (3 to 6)"), "{text}");
     assert!(!text.contains("<Street>"), "{text}");
+}
+
+#[test]
+fn a_flowgraph_is_drawn_where_a_release_has_one() {
+    let rows = "count,path\n6,a@2015-11-09T06:00-05:00>b@2015-11-09T07:00-05:00\n1,b@2015-11-09T07:00-05:00\n";
+    let graph = super::super::flowgraph::Flowgraph::of(rows.as_bytes());
+    let drawn = sections(&View { flowgraph: graph, ..view() }).into_string();
+    assert!(drawn.contains("the 3 strongest of 3 prefixes"), "{drawn}");
+    assert!(
+        drawn.contains("6 cards, 86 % of those who came so far; 0 % of them end here"),
+        "{drawn}"
+    );
+    assert!(!drawn.contains("<Street>") && !drawn.contains("<script"), "{drawn}");
+    assert!(!sections(&view()).into_string().contains("Flowgraph"));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 
 use jiff::{SignedDuration, Timestamp};
@@ -11,6 +11,7 @@ use crate::model::{PathKind, Stations};
 
 use super::super::contents::{LOCATIONS_CSV, PATHS_CSV, PATHS_PARQUET};
 use super::super::disk::{self, Written};
+use super::super::flowgraph::{self, FLOWGRAPH_CSV, FLOWGRAPH_JSON, Flowgraph};
 use super::super::manifest::{FileEntry, MANIFEST, Package, WindowFacts};
 use super::super::parquet::{self, Table};
 use super::super::paths::{AT, NEXT, csv_into, write_locations};
@@ -56,12 +57,44 @@ pub(super) fn check(
     {
         problems.push(Problem::new(PATHS_PARQUET, what));
     }
+    if package.privacy.engine.name == flowgraph::ENGINE.0 {
+        check_flowgraph(dir, package, intact, problems);
+    }
     if package.privacy.format > 1 {
         return tables::check(open, &known, time.as_ref(), problems);
     }
     // In format 1 od.csv was added up from the paths.
     if intact.contains(OD_CSV) && !fits(&format_1::flows(&table, &known.ids), digest(OD_CSV)) {
         problems.push(Problem::new(OD_CSV, "is not what the paths add up to"));
+    }
+}
+
+/// The flowgraph is what the paths add up to. Revision 1 of its engine wrote none.
+fn check_flowgraph(
+    dir: &Path,
+    package: &Package,
+    intact: &BTreeSet<String>,
+    problems: &mut Vec<Problem>,
+) {
+    let engine = &package.privacy.engine;
+    let entry = |name: &str| package.privacy.files.iter().find(|entry| entry.name == name);
+    let is_missing = [FLOWGRAPH_CSV, FLOWGRAPH_JSON].iter().any(|name| entry(name).is_none());
+    if is_missing && engine.version < flowgraph::ENGINE.1 {
+        return;
+    }
+    let paths = disk::read(&dir.join(PATHS_CSV), 1 << 40).ok();
+    let graph = paths.and_then(|paths| Flowgraph::of(&paths));
+    let said = |name: &str| match (&graph, name) {
+        (None, _) => Err(io::Error::other("no rows")),
+        (Some(graph), FLOWGRAPH_CSV) => disk::digest_of(|out| graph.write_csv(out)),
+        (Some(graph), _) => disk::digest_of(|out| writeln!(out, "{}", graph.to_json())),
+    };
+    for name in [FLOWGRAPH_CSV, FLOWGRAPH_JSON] {
+        if entry(name).is_none() {
+            problems.push(Problem::new(name, "is missing: every release of this engine has one"));
+        } else if intact.contains(name) && !fits(&said(name), entry(name)) {
+            problems.push(Problem::new(name, "is not what the paths add up to"));
+        }
     }
 }
 

@@ -93,6 +93,44 @@ fn what_was_published_is_sound() {
     }
 }
 
+/// Every release of lk has its flowgraph, and a forger who fits all digests cannot make it say anything else.
+#[test]
+fn a_flowgraph_is_what_the_paths_add_up_to() {
+    use super::super::flowgraph::{FLOWGRAPH_CSV, FLOWGRAPH_JSON, Flowgraph};
+    let (_out, dir) = copied();
+    let by_lk = |package: &mut Package| {
+        package.privacy.engine.name = "lk".to_owned();
+        package.privacy.engine.version = 2;
+    };
+    reseal(&dir, by_lk);
+    assert!(blamed(&dir, FLOWGRAPH_CSV, "is missing"));
+    reseal(&dir, |package| package.privacy.engine.version = 1);
+    assert!(!problems(&dir).iter().any(|(file, _)| file == FLOWGRAPH_CSV), "revision 1 had none");
+    let graph = Flowgraph::of(&fs::read(dir.join("paths.csv")).unwrap()).unwrap();
+    let mut text = Vec::new();
+    graph.write_csv(&mut text).unwrap();
+    fs::write(dir.join(FLOWGRAPH_CSV), &text).unwrap();
+    fs::write(dir.join(FLOWGRAPH_JSON), format!("{}\n", graph.to_json())).unwrap();
+    reseal(&dir, |package| {
+        by_lk(package);
+        for name in [FLOWGRAPH_CSV, FLOWGRAPH_JSON] {
+            let mut entry = package.privacy.files[0].clone();
+            entry.name = name.to_owned();
+            package.privacy.files.push(entry);
+        }
+    });
+    reseal(&dir, |_| ());
+    assert!(!problems(&dir).iter().any(|(file, _)| file.starts_with("flowgraph")));
+    for name in [FLOWGRAPH_CSV, FLOWGRAPH_JSON] {
+        let before = fs::read_to_string(dir.join(name)).unwrap();
+        fs::write(dir.join(name), before.replace("1.000000", "0.900000").replace(":1.0", ":0.9"))
+            .unwrap();
+        reseal(&dir, |_| ());
+        assert!(blamed(&dir, name, "is not what the paths add up to"));
+        fs::write(dir.join(name), before).unwrap();
+    }
+}
+
 proptest! {
     #[test]
     fn a_flipped_bit_is_reported_with_its_files_name(

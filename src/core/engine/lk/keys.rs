@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Lk, Score, Settings, Weights};
+use super::{Lk, Score, Settings, Variant, Weights};
 use crate::declare::{Declared, Fraction, Leaf, Positive, Section, Values, Whole, inline};
 use crate::engine::{Engine, Registration, World};
 
@@ -34,6 +34,8 @@ crate::keys! {
         l: Positive<4_294_967_295> = required(3);
         /// … finds none or at least so many trajectories that contain them
         k: Positive<4_294_967_295> = required(30);
+        /// best: ours, keeps more | published: Algorithm 3 of the paper, for comparison; both keep the promise
+        variant: Variant = default("best");
         /// which doublet goes first: 1 most violations per information lost, 2 random, 3 most violations, 4 least
         /// information
         score: Score = default(1);
@@ -88,6 +90,7 @@ fn build(values: &mut Values<'_>, world: Option<&World>) -> Option<Arc<dyn Engin
     let settings = Settings {
         l: keys.l.get(),
         k: keys.k.get(),
+        variant: keys.variant,
         score: keys.score,
         weights,
         max_work: keys.max_work.get(),

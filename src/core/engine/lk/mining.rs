@@ -16,7 +16,7 @@ use crate::engine::trips::{Lists, Trips, number_of};
 const SHARD: u64 = 1 << 23;
 
 /// Frequent sequences of one length above 1, each known by its frequent prefix and its last doublet.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Level {
     numbers: FxHashMap<u64, u32>,
     /// Prefix and last doublet.
@@ -41,6 +41,7 @@ fn parts(key: u64) -> (u32, u32) {
 }
 
 /// Everything frequent, up to length L.
+#[derive(Clone)]
 pub(super) struct Frequent {
     /// Support of single doublets.
     pub(super) singles: Vec<u32>,
@@ -71,6 +72,13 @@ impl Frequent {
         }
     }
 
+    pub(super) fn support_mut(&mut self, depth: usize, number: u32) -> &mut u32 {
+        match depth {
+            0 => &mut self.singles[number as usize],
+            _ => &mut self.levels[depth - 1].support[number as usize],
+        }
+    }
+
     fn is_frequent(&self, sequence: impl Iterator<Item = u32>) -> bool {
         let mut prefix = None;
         for (depth, item) in sequence.enumerate() {
@@ -87,7 +95,7 @@ impl Frequent {
 }
 
 /// Minimal violating sequences of at least two doublets, in order of length and content, with who contains them.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Violating {
     pub(super) sequences: Lists,
     pub(super) holders: Lists,
@@ -115,6 +123,32 @@ impl Violating {
     }
 }
 
+/// What mining finds.
+#[derive(Clone)]
+pub(super) struct Mined {
+    pub(super) frequent: Frequent,
+    pub(super) violating: Violating,
+}
+
+impl Mined {
+    /// Whether nothing of at most `l` doublets violates.
+    pub(super) fn is_clean(&self, l: u32) -> bool {
+        self.violating.sequences.iter().all(|sequence| sequence.len() > l as usize)
+    }
+
+    /// What mining for a shorter L finds: levels do not look at longer ones.
+    pub(super) fn up_to(&self, l: u32) -> Self {
+        let mut shorter = self.clone();
+        shorter.frequent.levels.truncate(l as usize - 1);
+        // They come in order of length.
+        let sequences = self.violating.sequences.iter();
+        let n = sequences.take_while(|sequence| sequence.len() <= l as usize).count();
+        shorter.violating.sequences.truncate(n);
+        shorter.violating.holders.truncate(n);
+        shorter
+    }
+}
+
 /// Single doublets that violate, in order.
 pub(super) fn rare_doublets(trips: &Trips, k: u32) -> (Vec<u32>, Vec<bool>) {
     let support = single_support(trips);
@@ -138,12 +172,7 @@ fn single_support(trips: &Trips) -> Vec<u32> {
 }
 
 /// Mines trajectories without rare doublets. Counts every candidate in a trajectory as one step of work.
-pub(super) fn mine(
-    trips: &Trips,
-    l: u32,
-    k: u32,
-    work: &mut Work,
-) -> Result<(Frequent, Violating), TooMuch> {
+pub(super) fn mine(trips: &Trips, l: u32, k: u32, work: &mut Work) -> Result<Mined, TooMuch> {
     let mut frequent = Frequent { singles: single_support(trips), levels: Vec::new() };
     let mut violating = Violating::default();
     for length in 2..=l as usize {
@@ -167,7 +196,7 @@ pub(super) fn mine(
             break;
         }
     }
-    Ok((frequent, violating))
+    Ok(Mined { frequent, violating })
 }
 
 /// What one shard of a level holds.

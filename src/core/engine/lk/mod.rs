@@ -9,11 +9,13 @@
 //! Why: `PROOF.md` beside this file; the paper's errata are named where they bite.
 #![doc = include_str!("PROOF.md")]
 
+mod best;
 mod flowgraph;
-mod greedy;
 mod keys;
 mod mining;
+mod published;
 mod score;
+mod state;
 mod whole;
 mod work;
 
@@ -21,10 +23,13 @@ pub use flowgraph::{Flowgraph, Measures, Weights};
 pub use keys::REGISTRATION;
 pub use score::Score;
 
+use std::cmp::Reverse;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use super::trips::Trips;
+use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
+
+use super::trips::{Trips, number_of};
 use super::{
     Draft, Engine, EngineDescription, Error, Forecast, Guarantee, Reading, Row, UniverseFacts,
 };
@@ -32,15 +37,29 @@ use crate::guarantee::{self, Trip};
 use crate::model::{Cost, Digest, PathKind, Stations, Window};
 use crate::seal::SealedWindow;
 use crate::secret::NoiseKey;
-use greedy::Greedy;
+use mining::Mined;
 use score::Ranking;
+use state::State;
 use work::{TooMuch, Work};
 
 /// Changes whenever the same input could give other output. Part of the configuration digest.
-pub const REVISION: u32 = 1;
+pub const REVISION: u32 = 2;
+
+crate::words! {
+    /// Which greedy removes what violates.
+    pub enum Variant {
+        /// Algorithm 3 of the paper, with a check of validity that is right.
+        Published = "published",
+        /// Ours: local suppressions, what they break mended in turn, what can come back given back.
+        Best = "best",
+    }
+}
 
 /// How many steps of checking are allowed for every step of mining.
 const CHECKS_PER_CANDIDATE: u64 = 20;
+
+/// A stronger promise is tried as well where that surely takes no more steps than this.
+const CHEAP_FALLBACK: u64 = 20_000_000;
 
 /// What the engine is built from.
 #[derive(Clone, Debug)]
@@ -49,6 +68,8 @@ pub struct Settings {
     pub l: NonZeroU32,
     /// How many trajectories share them. One protects nobody, and the release says so.
     pub k: NonZeroU32,
+    /// Which greedy removes what violates.
+    pub variant: Variant,
     /// Which doublet goes first.
     pub score: Score,
     /// What the flowgraph is worth; they sum to one.
@@ -72,22 +93,75 @@ impl Lk {
 
     /// What is left of trajectories. `Err` says at which length mining would take too much.
     fn suppressed(&self, trips: Trips, key: &NoiseKey) -> Result<Trips, TooMuch> {
-        let Settings { l, k, score, weights, max_work, .. } = &self.settings;
-        let (l, k) = (l.get(), k.get());
+        let Settings { l, k, score, weights, variant, max_work, .. } = &self.settings;
         let graph = Flowgraph::of_trips(&trips);
         let ranking = Ranking::new(*score, graph.all_measures(), weights, key);
         drop(graph);
-        let mut trips = without_rare(trips, k);
-        if trips.longest() <= l as usize {
-            whole::anonymize(&mut trips, k, &ranking);
-        } else {
-            let mut work = Work::new(*max_work);
-            let (frequent, violating) = mining::mine(&trips, l, k, &mut work)?;
-            // Checking holds nothing in memory, so it may take longer than mining.
-            let checking = Work::new(max_work.saturating_mul(CHECKS_PER_CANDIDATE));
-            Greedy::new(&mut trips, frequent, violating, l, k, checking).run(&ranking);
+        let trips = without_rare(trips, k.get());
+        // No adversary knows more of a trajectory than all of it.
+        let longest = number_of(trips.longest()).max(1);
+        let l = l.get().min(longest);
+        match variant {
+            Variant::Published => Ok(self.published(&trips, &self.mined(&trips, l)?, l, &ranking)),
+            // K-anonymity is mined only where that surely fits.
+            Variant::Best if l == longest && !work::is_surely_enough(&trips, l, *max_work) => {
+                Ok(self.whole(&trips, &ranking, Work::new(u64::MAX)))
+            }
+            Variant::Best => self.best(trips, l, longest, &ranking),
         }
-        Ok(trips)
+    }
+
+    fn mined(&self, trips: &Trips, l: u32) -> Result<Mined, TooMuch> {
+        mining::mine(trips, l, self.settings.k.get(), &mut Work::new(self.settings.max_work))
+    }
+
+    /// What is left by whoever keeps most: our greedy for this L or a longer one, the published one, or the one that
+    /// protects whole trajectories. Line D of PROOF.md.
+    fn best(
+        &self,
+        trips: Trips,
+        l: u32,
+        longest: u32,
+        ranking: &Ranking,
+    ) -> Result<Trips, TooMuch> {
+        let most = CHEAP_FALLBACK.min(self.settings.max_work);
+        let is_cheap = |l: &u32| work::is_surely_enough(&trips, *l, most);
+        let longer: Vec<u32> = (l + 1..=longest).take_while(is_cheap).collect();
+        let mined = self.mined(&trips, longer.last().copied().unwrap_or(l))?;
+        if mined.is_clean(l) {
+            return Ok(trips);
+        }
+        let ours = |l: u32| self.greedily(&trips, &mined, l, |state| best::run(state, ranking));
+        let others: [&(dyn Fn() -> Trips + Sync); 3] =
+            [&|| ours(l), &|| self.published(&trips, &mined, l, ranking), &|| {
+                self.whole(&trips, ranking, Work::new(CHEAP_FALLBACK))
+            }];
+        let every = others.par_iter().map(|run| run()).chain(longer.par_iter().map(|l| ours(*l)));
+        // The first of those that keep most.
+        let most = every.enumerate().max_by_key(|(at, trips)| (trips.n_left(), Reverse(*at)));
+        Ok(most.map(|(_, most)| most).unwrap_or(trips))
+    }
+
+    fn published(&self, trips: &Trips, mined: &Mined, l: u32, ranking: &Ranking) -> Trips {
+        self.greedily(trips, mined, l, |state| published::run(state, ranking))
+    }
+
+    /// Nothing is left if the steps do not suffice: another way keeps more.
+    fn whole(&self, trips: &Trips, ranking: &Ranking, work: Work) -> Trips {
+        let mut trips = trips.clone();
+        if !whole::anonymize(&mut trips, self.settings.k.get(), ranking, work) {
+            trips.numbers().for_each(|trip| trips.retain(trip, |_, _| false));
+        }
+        trips
+    }
+
+    fn greedily(&self, trips: &Trips, mined: &Mined, l: u32, run: impl Fn(State<'_>)) -> Trips {
+        let Settings { k, max_work, .. } = &self.settings;
+        let mut trips = trips.clone();
+        // Checking holds nothing in memory, so it may take longer than mining.
+        let checking = Work::new(max_work.saturating_mul(CHECKS_PER_CANDIDATE));
+        run(State::new(&mut trips, mined.up_to(l), l, k.get(), checking));
+        trips
     }
 
     fn too_much(&self, window: &Window, TooMuch { length }: TooMuch) -> Error {
@@ -150,10 +224,11 @@ fn without_rare(mut trips: Trips, k: u32) -> Trips {
 
 impl Engine for Lk {
     fn describe(&self) -> EngineDescription {
-        let Settings { l, k, score, weights, max_work, .. } = &self.settings;
+        let Settings { l, k, variant, score, weights, max_work, .. } = &self.settings;
         let parameters = [
             ("l", l.to_string()),
             ("k", k.to_string()),
+            ("variant", variant.to_string()),
             ("score", score.to_string()),
             ("weights.alpha", weights.alpha.to_string()),
             ("weights.beta", weights.beta.to_string()),
@@ -178,13 +253,15 @@ impl Engine for Lk {
     }
 
     fn check_work(&self, window: &SealedWindow) -> Result<(), Error> {
-        let Settings { l, k, max_work, .. } = &self.settings;
+        let Settings { l, k, variant, max_work, .. } = &self.settings;
         let trips = without_rare(Trips::of(window, PathKind::Timed), k.get());
-        if trips.longest() <= l.get() as usize || work::is_surely_enough(&trips, l.get(), *max_work)
-        {
+        let longest = number_of(trips.longest());
+        let l = l.get().min(longest);
+        let is_mined = l < longest || *variant == Variant::Published;
+        if !is_mined || work::is_surely_enough(&trips, l, *max_work) {
             return Ok(());
         }
-        mining::mine(&trips, l.get(), k.get(), &mut Work::new(*max_work))
+        mining::mine(&trips, l, k.get(), &mut Work::new(*max_work))
             .map(drop)
             .map_err(|too_much| self.too_much(window.window(), too_much))
     }

@@ -58,32 +58,46 @@ impl Ranking {
         Self { score, values }
     }
 
-    /// The doublet with the highest score among those that gain something. Ties go to the smaller number: the
-    /// earlier slot, then the station that comes first by id.
-    pub(super) fn best(&self, candidates: &[u32], gain: &[u32]) -> Option<u32> {
-        let mut best: Option<u32> = None;
-        for &item in candidates.iter().filter(|&&item| gain[item as usize] > 0) {
-            let is_better = best.is_none_or(|before| match self.compare(item, before, gain) {
-                Ordering::Greater => true,
-                Ordering::Equal => item < before,
-                Ordering::Less => false,
-            });
-            if is_better {
-                best = Some(item);
-            }
-        }
-        best
+    /// How a suppression of a doublet stands that ends so many violations.
+    pub(super) fn standing(&self, item: u32, gain: u32) -> Standing {
+        let (value, gain) = (self.values[item as usize], u64::from(gain));
+        let (over, under) = match self.score {
+            // An Info of zero is above everything.
+            Score::GainPerInfo => (gain, value),
+            Score::Random => (value, 1),
+            Score::Gain => (gain, 1),
+            Score::LeastInfo => (1, value),
+        };
+        Standing { over, under, item }
     }
 
-    fn compare(&self, a: u32, b: u32, gain: &[u32]) -> Ordering {
-        let value = |item: u32| u128::from(self.values[item as usize]);
-        let gained = |item: u32| u128::from(gain[item as usize]);
-        match self.score {
-            // a/b against c/d as a·d against c·b: exact, and an Info of zero is above everything.
-            Score::GainPerInfo => (gained(a) * value(b)).cmp(&(gained(b) * value(a))),
-            Score::Random => value(a).cmp(&value(b)),
-            Score::Gain => gained(a).cmp(&gained(b)),
-            Score::LeastInfo => value(b).cmp(&value(a)),
-        }
+    /// Whether a score looks at what a suppression gains.
+    pub(super) fn counts_gain(&self) -> bool {
+        matches!(self.score, Score::GainPerInfo | Score::Gain)
+    }
+}
+
+/// The score of a suppression, an exact fraction. The greatest goes first; ties go to the smaller number: the earlier
+/// slot, then the station that comes first by id.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Standing {
+    over: u64,
+    under: u64,
+    pub(super) item: u32,
+}
+
+impl Ord for Standing {
+    fn cmp(&self, other: &Self) -> Ordering {
+        // a/b against c/d as a·d against c·b.
+        let product = |a: u64, b: u64| u128::from(a) * u128::from(b);
+        product(self.over, other.under)
+            .cmp(&product(other.over, self.under))
+            .then(other.item.cmp(&self.item))
+    }
+}
+
+impl PartialOrd for Standing {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }

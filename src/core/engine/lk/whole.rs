@@ -5,13 +5,13 @@
 //! left is one minimal violating sequence, and one doublet of it goes. Line W of PROOF.md.
 
 use super::score::Ranking;
+use super::work::Work;
 use crate::engine::trips::{Lists, Trips, contains, number_of};
 
-/// Suppresses until every trajectory that is left is contained in at least `k`.
-pub(super) fn anonymize(trips: &mut Trips, k: u32, ranking: &Ranking) {
-    let mut state =
-        Whole { holders: trips.holders(), is_open: vec![true; trips.len()], gain: Vec::new(), k };
-    state.gain = vec![0; trips.n_doublets()];
+/// Suppresses until every trajectory that is left is contained in at least `k`. False if the steps ran out before.
+pub(super) fn anonymize(trips: &mut Trips, k: u32, ranking: &Ranking, work: Work) -> bool {
+    let holders = trips.holders();
+    let mut state = Whole { holders, is_open: vec![true; trips.len()], k, work };
     let mut order: Vec<u32> = trips.numbers().collect();
     // The longest are contained in the fewest; ties in the order of their content.
     order.sort_by_key(|&trip| std::cmp::Reverse(trips.get(trip).len()));
@@ -20,25 +20,27 @@ pub(super) fn anonymize(trips: &mut Trips, k: u32, ranking: &Ranking) {
             if std::mem::replace(&mut state.is_open[trip as usize], false) {
                 state.settle(trips, trip, ranking);
             }
+            if state.work.is_over() {
+                return false;
+            }
         }
     }
+    true
 }
 
 struct Whole {
     holders: Lists,
     /// Trajectories to look at, or to look at again because somebody who contained them changed.
     is_open: Vec<bool>,
-    /// One for the doublets of the violating sequence that is being removed, zero for all others.
-    gain: Vec<u32>,
     k: u32,
+    work: Work,
 }
 
 impl Whole {
     fn settle(&mut self, trips: &mut Trips, trip: u32, ranking: &Ranking) {
         while let Some(violating) = self.minimal_violation(trips, trip) {
-            violating.iter().for_each(|&item| self.gain[item as usize] = 1);
-            let item = ranking.best(&violating, &self.gain).expect("each of them gains one");
-            violating.iter().for_each(|&item| self.gain[item as usize] = 0);
+            let best = violating.iter().map(|&item| ranking.standing(item, 1)).max();
+            let item = best.expect("the sequence is not empty").item;
             for at in self.holders.get(item) {
                 if contains(trips.get(*at), &violating) {
                     trips.retain(*at, |_, there| there != item);
@@ -52,7 +54,7 @@ impl Whole {
 
     /// A sequence of a trajectory that fewer than K contain, while K contain whatever is left without any one of its
     /// doublets.
-    fn minimal_violation(&self, trips: &Trips, trip: u32) -> Option<Vec<u32>> {
+    fn minimal_violation(&mut self, trips: &Trips, trip: u32) -> Option<Vec<u32>> {
         let mut sequence = trips.get(trip).to_vec();
         if sequence.is_empty() || self.is_frequent(trips, &sequence) {
             return None;
@@ -68,10 +70,11 @@ impl Whole {
         Some(sequence)
     }
 
-    fn is_frequent(&self, trips: &Trips, sequence: &[u32]) -> bool {
+    fn is_frequent(&mut self, trips: &Trips, sequence: &[u32]) -> bool {
         let rarest = sequence.iter().min_by_key(|&&item| number_of(self.holders.get(item).len()));
         let mut support = 0;
         for &trip in self.holders.get(*rarest.expect("the sequence is not empty")) {
+            self.work.add(1);
             if contains(trips.get(trip), sequence) {
                 support += trips.weight(trip);
                 if support >= self.k {

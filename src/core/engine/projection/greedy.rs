@@ -4,9 +4,11 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, BinaryHeap};
 
+use rustc_hash::FxHashMap;
+
 use super::gain::{Gain, Loss, Losses};
 use super::tree::{Changes, Node, Tree};
-use crate::engine::trips::{Lists, contains, number_of};
+use crate::engine::trips::{Lists, number_of};
 
 /// A view, what to suppress it to, and what that gains.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -77,7 +79,8 @@ impl Greedy {
     pub(super) fn new(tree: Tree, max_work: u64) -> Self {
         let n_nodes = tree.nodes.len();
         let losses = super::losses(&tree);
-        let pairs = inner_views(&tree);
+        let mut work_left = max_work;
+        let pairs = inner_views(&tree, &mut work_left);
         let inside =
             Lists::of(n_nodes, |each| pairs.iter().for_each(|&(out, r#in)| each(out, r#in)));
         let around =
@@ -90,7 +93,7 @@ impl Greedy {
             memory: (0..n_nodes).map(|_| None).collect(),
             version: vec![0; n_nodes],
             heap: BinaryHeap::new(),
-            work_left: max_work,
+            work_left,
         }
     }
 
@@ -149,22 +152,25 @@ impl Greedy {
             let adversaries = 0..self.tree.territory.n_adversaries;
             again.extend(adversaries.filter_map(|one| self.tree.view_of(trip, one)));
         }
-        if let Some(grown) = changes.grown {
-            pairs.extend(self.around.get(grown).iter().map(|&view| (view, grown)));
-            let mut inferred = changes.inferred_before.clone();
-            inferred.extend_from_slice(&self.tree.nodes[grown as usize].inferred);
-            for place in inferred {
-                self.who_can_lose(grown, place, &mut again);
+        if let Some(grown) = &changes.grown {
+            let node = &self.tree.nodes[grown.view as usize];
+            pairs.extend(self.around.get(grown.view).iter().map(|&view| (view, grown.view)));
+            for &place in grown.inferred.iter().chain(&node.inferred) {
+                let before = (grown.places.get(&place).copied().unwrap_or(0), grown.support);
+                self.who_can_lose(grown.view, place, before, &mut again);
             }
         }
-        let lowered: BTreeSet<(u32, u32, bool)> = changes.lowered.iter().copied().collect();
-        for (node, place, was_inferred) in lowered {
+        for (&(number, place), &before) in &changes.lowered {
+            let node = &self.tree.nodes[number as usize];
+            let was_inferred = self.tree.breach.is_exceeded_by(before, node.support);
             if was_inferred {
-                self.who_can_lose(node, place, &mut again);
+                self.who_can_lose(number, place, (before, node.support), &mut again);
             }
             let concerned =
                 |view: &&u32| was_inferred || self.tree.nodes[**view as usize].is_inferred(place);
-            pairs.extend(self.around.get(node).iter().filter(concerned).map(|&view| (view, node)));
+            pairs.extend(
+                self.around.get(number).iter().filter(concerned).map(|&view| (view, number)),
+            );
         }
         for &view in &again {
             self.evaluate(view);
@@ -176,11 +182,31 @@ impl Greedy {
         }
     }
 
-    /// Views of the owner of a place, over the trajectories of a view that visit it.
-    fn who_can_lose(&self, node: u32, place: u32, found: &mut BTreeSet<u32>) {
-        let Some(owner) = self.tree.territory.owner(place) else { return };
-        for &trip in &self.tree.nodes[node as usize].trips {
-            found.extend(self.tree.view_of(trip, owner));
+    /// Views of the owner of a place that solve something else now by losing it, where another view had so many
+    /// visitors of the place and cards before.
+    fn who_can_lose(&self, node: u32, place: u32, before: (u64, u64), found: &mut BTreeSet<u32>) {
+        let tree = &self.tree;
+        let Some(owner) = tree.territory.owner(place) else { return };
+        let seen = &tree.nodes[node as usize];
+        let now = (seen.count(place), seen.support);
+        for (&view, &cards) in &seen.met {
+            let one = &tree.nodes[view as usize];
+            if one.adversary == owner
+                && self.solved(now, cards) != self.solved(before, cards)
+                && tree.territory.has_place(&one.view, place)
+            {
+                found.insert(view);
+            }
+        }
+    }
+
+    /// Problems of a view that go when so many of its cards lose a place; with its visitors and cards.
+    fn solved(&self, (count, support): (u64, u64), lost: u64) -> u64 {
+        let breach = &self.tree.breach;
+        match breach.is_exceeded_by(count, support) {
+            false => 0,
+            true if breach.is_exceeded_by(count.saturating_sub(lost), support) => lost,
+            true => count,
         }
     }
 
@@ -195,62 +221,34 @@ impl Greedy {
         if self.tree.nodes[node as usize].trips.is_empty() {
             return;
         }
-        let lengths = self.lengths(node);
+        let lengths = &self.tree.nodes[node as usize].lengths;
         let most = self.tree.nodes[node as usize].view.len() as u64;
         let memory = Memory {
             elsewhere: self.elsewhere(node),
-            losses: (1..=most).map(|removed| self.losses.sum(&lengths, removed)).collect(),
+            losses: (1..=most).map(|removed| self.losses.sum(lengths, removed)).collect(),
             best: None,
         };
         self.memory[node as usize] = Some(memory);
         self.choose(node);
     }
 
-    /// Cards by the length of their trajectories.
-    fn lengths(&self, node: u32) -> Vec<(u64, u64)> {
-        let trips = &self.tree.trips;
-        let mut lengths: Vec<(u64, u64)> = self.tree.nodes[node as usize]
-            .trips
-            .iter()
-            .map(|&trip| (trips.get(trip).len() as u64, u64::from(trips.weight(trip))))
-            .collect();
-        lengths.sort_unstable();
-        lengths.dedup_by(|next, kept| {
-            let is_same = next.0 == kept.0;
-            kept.1 += if is_same { next.1 } else { 0 };
-            is_same
-        });
-        lengths
-    }
-
     /// For every place of a view: the problems of other adversaries that go if all its trajectories lose the place.
     fn elsewhere(&self, node: u32) -> Vec<(u32, i64)> {
         let tree = &self.tree;
-        let Node { adversary, view, trips, .. } = &tree.nodes[node as usize];
+        let Node { view, met, .. } = &tree.nodes[node as usize];
         let places = tree.territory.places(view);
-        let mut losing: Vec<(u32, u32, u64)> = Vec::new();
-        for &trip in trips {
-            for other in (0..tree.territory.n_adversaries).filter(|other| other != adversary) {
-                let Some(seen) = tree.view_of(trip, other) else { continue };
-                let inferred = &tree.nodes[seen as usize];
-                let weight = u64::from(tree.trips.weight(trip));
-                let concerned = places.iter().filter(|&&place| inferred.is_inferred(place));
-                losing.extend(concerned.map(|&place| (place, seen, weight)));
-            }
-        }
-        losing.sort_unstable();
         let mut elsewhere: Vec<(u32, i64)> = places.into_iter().map(|place| (place, 0)).collect();
-        for same in losing.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
-            let (place, seen, _) = same[0];
-            let lost: u64 = same.iter().map(|(_, _, weight)| weight).sum();
-            let node = &tree.nodes[seen as usize];
-            let count = node.count(place);
-            let solved = match tree.breach.is_exceeded_by(count - lost, node.support) {
-                true => lost,
-                false => count,
-            };
-            let at = elsewhere.binary_search_by_key(&place, |(known, _)| *known);
-            elsewhere[at.expect("it is a place of the view")].1 += solved.cast_signed();
+        for (&other, &cards) in met {
+            let other = &tree.nodes[other as usize];
+            if other.problems == 0 {
+                continue;
+            }
+            for (place, solved) in &mut elsewhere {
+                if other.is_inferred(*place) {
+                    *solved +=
+                        self.solved((other.count(*place), other.support), cards).cast_signed();
+                }
+            }
         }
         elsewhere
     }
@@ -339,26 +337,77 @@ impl Greedy {
     }
 }
 
-/// Every (longer, shorter) pair of views of one adversary of which one contains the other, in order.
-fn inner_views(tree: &Tree) -> Vec<(u32, u32)> {
-    let mask = |view: &[u32]| view.iter().fold(0_u64, |mask, item| mask | 1 << (item % 64));
-    let masks: Vec<u64> = tree.nodes.iter().map(|node| mask(&node.view)).collect();
+/// Every (longer, shorter) pair of views of one adversary of which one contains the other, in order, as far as the
+/// work allows: every beginning of a shorter view that a longer one contains is a step. A view whose turn does not come
+/// has no shorter one here, and can become nothing only.
+fn inner_views(tree: &Tree, work_left: &mut u64) -> Vec<(u32, u32)> {
     let mut pairs = Vec::new();
     let mut start = 0;
     for of_one in tree.nodes.chunk_by(|a, b| a.adversary == b.adversary) {
-        let numbers = start..start + of_one.len();
-        for outer in numbers.clone() {
-            for inner in numbers.clone() {
-                let (long, short) = (&tree.nodes[outer].view, &tree.nodes[inner].view);
-                if masks[inner] & !masks[outer] == 0
-                    && short.len() < long.len()
-                    && contains(long, short)
-                {
-                    pairs.push((number_of(outer), number_of(inner)));
-                }
+        let trie = Trie::of((start..).zip(of_one.iter().map(|node| &*node.view)));
+        let mut found = Vec::new();
+        for (outer, node) in (start..).zip(of_one) {
+            found.clear();
+            if !trie.parts(&node.view, 0, 0, &mut found, work_left) {
+                return pairs;
             }
+            found.sort_unstable();
+            pairs
+                .extend(found.iter().filter(|inner| **inner != outer).map(|&inner| (outer, inner)));
         }
-        start += of_one.len();
+        start += number_of(of_one.len());
     }
     pairs
+}
+
+/// Views by their beginnings.
+#[derive(Default)]
+struct Trie {
+    next: FxHashMap<(u32, u32), u32>,
+    /// By node: the view that ends there.
+    ends: Vec<Option<u32>>,
+}
+
+impl Trie {
+    fn of<'a>(views: impl Iterator<Item = (u32, &'a [u32])>) -> Self {
+        let mut trie = Self { ends: vec![None], ..Self::default() };
+        for (number, view) in views {
+            let mut at = 0;
+            for &item in view {
+                let fresh = number_of(trie.ends.len());
+                at = *trie.next.entry((at, item)).or_insert(fresh);
+                if at == fresh {
+                    trie.ends.push(None);
+                }
+            }
+            trie.ends[at as usize] = Some(number);
+        }
+        trie
+    }
+
+    /// Every view that is contained in this one, from a place of it on and a node on, each once. False without work
+    /// left.
+    fn parts(
+        &self,
+        view: &[u32],
+        from: usize,
+        node: u32,
+        found: &mut Vec<u32>,
+        work_left: &mut u64,
+    ) -> bool {
+        for at in from..view.len() {
+            // The first of equal ones stands for all: behind it lies everything that lies behind the others.
+            if view[from..at].contains(&view[at]) {
+                continue;
+            }
+            let Some(&below) = self.next.get(&(node, view[at])) else { continue };
+            let Some(left) = work_left.checked_sub(1) else { return false };
+            *work_left = left;
+            found.extend(self.ends[below as usize]);
+            if !self.parts(view, at + 1, below, found, work_left) {
+                return false;
+            }
+        }
+        true
+    }
 }

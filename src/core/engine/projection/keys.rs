@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Projection, Settings};
+use super::{Method, Projection, Settings};
 use crate::declare::{Declared, Fraction, Leaf, Section, Values, Whole, inline};
 use crate::engine::{Engine, Registration, World};
 use crate::model::{PathKind, Portion, StationIx, Stations};
@@ -36,7 +36,11 @@ crate::keys! {
         adversaries: Adversaries = required({ "A": ["s1", "s2"], "B": ["s3"] });
         /// doublets (place and time) | sequences (places alone)
         input: PathKind = default("doublets");
-        /// gains that may be computed; then what is left is suppressed to nothing. About 100 bytes each at worst
+        /// tree: the projection support tree | scan: global suppression as it was before the tree, which looks at every
+        /// trajectory for every gain; the same rows, for small windows
+        method: Method = default("tree");
+        /// steps that may be done: gains, beginnings of views followed; for scan trajectories looked at. Then what still
+        /// infers something is suppressed to nothing. About 100 bytes each at worst
         max_work: Whole<1, 10_000_000_000> = default(50_000_000);
     }
 }
@@ -97,6 +101,7 @@ fn build(values: &mut Values<'_>, world: Option<&World>) -> Option<Arc<dyn Engin
         breach: keys.breach.0,
         input: keys.input,
         adversaries: adversaries?,
+        method: keys.method,
         max_work: keys.max_work.get(),
         stations: world.stations.clone(),
     };

@@ -34,7 +34,17 @@ use reference::Scan;
 use tree::{Territory, Tree};
 
 /// Changes whenever the same input could give other output. Part of the configuration digest.
-pub const REVISION: u32 = 1;
+pub const REVISION: u32 = 2;
+
+crate::words! {
+    /// How the next suppression is found. The rows are the same.
+    pub enum Method {
+        /// By the projection support tree.
+        Tree = "tree",
+        /// By looking at every trajectory for every gain, as global suppression did before the tree.
+        Scan = "scan",
+    }
+}
 
 /// What the engine is built from. Checked by [`Projection::new`].
 #[derive(Clone, Debug)]
@@ -45,7 +55,9 @@ pub struct Settings {
     pub input: PathKind,
     /// Every adversary with its stations.
     pub adversaries: BTreeMap<String, Vec<StationIx>>,
-    /// Gains that may be computed; beyond it what is left is suppressed without weighing.
+    /// How the next suppression is found.
+    pub method: Method,
+    /// Steps that may be done; beyond it what is left is suppressed without weighing.
     pub max_work: u64,
     /// The public stations.
     pub stations: Arc<Stations>,
@@ -102,9 +114,19 @@ impl Projection {
     }
 
     fn suppressed(&self, trips: Trips) -> Trips {
-        let mut greedy = Greedy::new(self.tree(trips), self.settings.max_work);
-        greedy.run();
-        greedy.tree.trips
+        let tree = self.tree(trips);
+        match self.settings.method {
+            Method::Tree => {
+                let mut greedy = Greedy::new(tree, self.settings.max_work);
+                greedy.run();
+                greedy.tree.trips
+            }
+            Method::Scan => {
+                let mut scan = Scan::of(&tree, self.settings.max_work);
+                scan.run(&losses(&tree));
+                scan.trips
+            }
+        }
     }
 
     /// Infers from the rows once more, with code of its own. Line C of PROOF.md.
@@ -130,6 +152,11 @@ impl Projection {
         let mut post_processing = vec![
             "suppression only: counts are exact, trajectories that lost every doublet are gone"
                 .to_owned(),
+            format!(
+                "at most {} steps were taken to weigh what to suppress; whatever still infers a foreign place after \
+                 them is suppressed to nothing without weighing, which keeps the promise and loses more",
+                self.settings.max_work
+            ),
         ];
         if rows.is_empty() {
             post_processing.push("the release is empty: nothing was left".to_owned());
@@ -163,6 +190,7 @@ impl Engine for Projection {
             ("breach", self.settings.breach.to_string()),
             ("input", input.to_owned()),
             ("adversaries", format!("{:?}", self.adversaries())),
+            ("method", self.settings.method.to_string()),
             ("max_work", self.settings.max_work.to_string()),
         ];
         let parameters = parameters.map(|(name, value)| (name.to_owned(), value)).to_vec();
@@ -231,14 +259,12 @@ impl Study {
     /// Suppresses by scanning everything at every step; gives what is left.
     pub fn suppressed_by_scanning(&self) -> Vec<Row> {
         let mut scan = self.scan();
-        let losses = losses(&self.tree);
-        while scan.step(&losses).is_some() {}
+        scan.run(&losses(&self.tree));
         scan.trips.rows()
     }
 
     fn scan(&self) -> Scan {
-        let Tree { trips, territory, breach, .. } = &self.tree;
-        Scan { trips: trips.clone(), territory: territory.clone(), breach: *breach }
+        Scan::of(&self.tree, u64::MAX)
     }
 }
 

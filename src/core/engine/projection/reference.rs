@@ -1,11 +1,12 @@
-//! Plain global suppression: everything is scanned at every step. Slow on purpose: what the tree is measured against
-//! and must agree with.
+//! Plain global suppression (`method = "scan"`): everything is scanned at every step, as before there was a tree. What
+//! the tree is measured against and must agree with.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::gain::{Gain, Losses};
-use super::tree::Territory;
+use super::tree::{Territory, Tree};
 use crate::engine::trips::{Trips, contains};
 use crate::model::Portion;
 
@@ -18,9 +19,28 @@ pub(super) struct Scan {
     pub(super) trips: Trips,
     pub(super) territory: Territory,
     pub(super) breach: Portion,
+    /// Trajectories that may still be looked at.
+    work_left: Cell<u64>,
 }
 
 impl Scan {
+    /// The trajectories of a tree.
+    pub(super) fn of(tree: &Tree, max_work: u64) -> Self {
+        let Tree { trips, territory, breach, .. } = tree;
+        let work_left = Cell::new(max_work);
+        Self { trips: trips.clone(), territory: territory.clone(), breach: *breach, work_left }
+    }
+
+    /// Suppresses until no place is inferred; without steps left as line S4 says.
+    pub(super) fn run(&mut self, losses: &Losses) {
+        while self.work_left.get() > 0 && self.step(losses).is_some() {}
+        loop {
+            let views = self.views();
+            let Some(view) = views.iter().find(|view| self.problems_of(view) > 0) else { break };
+            self.suppress(view, &[]);
+        }
+    }
+
     /// All views that are not empty.
     fn views(&self) -> BTreeSet<View> {
         let adversaries = 0..self.territory.n_adversaries;
@@ -33,6 +53,7 @@ impl Scan {
     }
 
     fn support(&self, (adversary, view): &View) -> Vec<u32> {
+        self.work_left.set(self.work_left.get().saturating_sub(self.trips.len() as u64));
         let looks_so = |trip: &u32| self.territory.view(self.trips.get(*trip), *adversary) == *view;
         self.trips.numbers().filter(looks_so).collect()
     }
@@ -88,6 +109,9 @@ impl Scan {
             for (to, its_problems) in nothing.chain(shorter) {
                 if problems[view] == 0 && its_problems == 0 {
                     continue;
+                }
+                if self.work_left.get() == 0 {
+                    return None;
                 }
                 let gain = self.gain(view, &to, before, losses);
                 let is_better = best

@@ -16,6 +16,7 @@ fn engine(breach: &str, input: PathKind, adversaries: &[&str]) -> Projection {
         breach: Portion::parse(breach).unwrap(),
         input,
         adversaries,
+        method: Method::Tree,
         max_work: 1_000_000,
         stations: Arc::new(Stations::from_csv(text.as_bytes()).unwrap()),
     })
@@ -32,15 +33,21 @@ fn table_1() -> (Projection, Tree) {
 }
 
 /// Everything a tree says, in a form that does not depend on how it came about.
-type Content = BTreeMap<(u32, Vec<u32>), (Vec<u32>, u64, BTreeMap<u32, u64>, Vec<u32>, u64)>;
+type Content =
+    BTreeMap<(u32, Vec<u32>), (Vec<u32>, u64, BTreeMap<u32, u64>, Vec<u32>, u64, Behind)>;
+
+/// Whom a view met, by what these saw, and how long its trajectories are.
+type Behind = (BTreeMap<(u32, Vec<u32>), u64>, Vec<(u64, u64)>);
 
 fn content(tree: &Tree) -> Content {
     let of = |node: &tree::Node| {
         let mut trips = node.trips.clone();
         trips.sort_unstable();
         let places = node.places.iter().map(|(place, count)| (*place, *count)).collect();
-        let key = (node.adversary, node.view.to_vec());
-        (key, (trips, node.support, places, node.inferred.clone(), node.problems))
+        let key = |node: &tree::Node| (node.adversary, node.view.to_vec());
+        let met = node.met.iter().map(|(at, cards)| (key(&tree.nodes[*at as usize]), *cards));
+        let behind = (met.collect(), node.lengths.clone());
+        (key(node), (trips, node.support, places, node.inferred.clone(), node.problems, behind))
     };
     tree.nodes.iter().filter(|node| !node.trips.is_empty()).map(of).collect()
 }
@@ -50,7 +57,7 @@ fn rebuilt(tree: &Tree) -> Tree {
 }
 
 fn scan_of(tree: &Tree) -> Scan {
-    Scan { trips: tree.trips.clone(), territory: tree.territory.clone(), breach: tree.breach }
+    Scan::of(tree, u64::MAX)
 }
 
 #[test]
@@ -84,6 +91,35 @@ fn table_1_is_suppressed_until_nothing_is_inferred() {
     let rows = greedy.tree.trips.rows();
     engine.recheck(&rows).unwrap();
     assert!(!rows.is_empty());
+}
+
+/// Algorithm 2 of the paper, read literally, leaves c1 three times; the tree gives what scanning everything gives.
+#[test]
+fn both_methods_leave_the_same_of_table_1() {
+    let rows = |method| {
+        let mut settings = table_1().0.settings;
+        settings.method = method;
+        Projection::new(settings).unwrap().suppressed(Trips::from_paths(&paths(&TABLE_1))).rows()
+    };
+    let left = rows(Method::Tree);
+    assert_eq!(left, rows(Method::Scan));
+    let expected =
+        [("d0 c0 d0", 1), ("d0", 3)].map(|(path, count)| (paths(&[path]).remove(0), count));
+    let mut shown: Vec<(Vec<Doublet>, u64)> =
+        left.into_iter().map(|row| (row.path, row.count)).collect();
+    shown.sort_by_key(|(_, count)| *count);
+    assert_eq!(shown, expected);
+}
+
+#[test]
+fn a_release_says_what_happens_beyond_its_work() {
+    let window = sealed(&paths(&["a1 c2", "a1 c2", "a1 b3"]));
+    let mut settings = engine("0.5", PathKind::Untimed, &["a", "bc"]).settings;
+    settings.max_work = 1;
+    let engine = Projection::new(settings).unwrap();
+    let release = engine.sanitize(&window, unbooked(&engine, &window), &NoiseKey::for_test(1));
+    let words = release.unwrap().post_processing().join(" ");
+    assert!(words.contains("at most 1 steps") && words.contains("without weighing"), "{words}");
 }
 
 #[test]
@@ -232,11 +268,13 @@ proptest! {
     #[test]
     fn whatever_comes_in_what_leaves_keeps_the_promise_and_is_part_of_it(
         paths in small_city(), breach in 0..4_usize, max_work in 0..60_u64,
+        method in prop::sample::select(vec![Method::Tree, Method::Scan]),
     ) {
         let mut settings =
             engine(BREACHES[breach], PathKind::Timed, &["ab", "c", "de"]).settings;
         // Few steps, so that some runs end without weighing.
         settings.max_work = max_work * max_work;
+        settings.method = method;
         let engine = Projection::new(settings).unwrap();
         let rows = engine.suppressed(Trips::from_paths(&paths)).rows();
         prop_assert!(engine.recheck(&rows).is_ok());

@@ -1,6 +1,7 @@
 //! The Projection Support Tree: for every adversary what it saw of every trajectory, and for each of these views the
 //! foreign places behind it. Kept up to date step by step; lines T1 to T3 of PROOF.md.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use rustc_hash::FxHashMap;
@@ -48,6 +49,13 @@ impl Territory {
         path.iter().copied().filter(|&item| self.owner(item) == Some(adversary)).collect()
     }
 
+    /// Whether a view has a place.
+    pub(super) fn has_place(&self, view: &[u32], place: u32) -> bool {
+        let is_station =
+            |item: &u32| self.station.as_ref().is_some_and(|of| of[*item as usize] == place);
+        view.iter().any(|item| *item == place || is_station(item))
+    }
+
     /// The different places of a path, in order.
     pub(super) fn places(&self, path: &[u32]) -> Vec<u32> {
         let mut places = path.to_vec();
@@ -71,6 +79,10 @@ pub(super) struct Node {
     pub(super) support: u64,
     /// How many of them visit each foreign place.
     pub(super) places: FxHashMap<u32, u64>,
+    /// Views of others of the same trajectories, and how many cards have both.
+    pub(super) met: FxHashMap<u32, u64>,
+    /// Cards by the length of their trajectories, in order.
+    pub(super) lengths: Vec<(u64, u64)>,
     /// Places that more than the allowed share visit, in order.
     pub(super) inferred: Vec<u32>,
     /// How many cards that are, place by place.
@@ -95,6 +107,37 @@ impl Node {
         self.problems = self.inferred.iter().map(|&place| self.count(place)).sum();
     }
 
+    /// So many cards more have trajectories of a length.
+    fn lengthen(&mut self, length: u64, cards: u64) {
+        match self.lengths.binary_search_by_key(&length, |known| known.0) {
+            Ok(at) => self.lengths[at].1 += cards,
+            Err(at) => self.lengths.insert(at, (length, cards)),
+        }
+    }
+
+    /// So many cards have trajectories of another length.
+    fn shorten(&mut self, before: u64, after: u64, cards: u64) {
+        let at = self.lengths.binary_search_by_key(&before, |known| known.0);
+        let at = at.expect("a trajectory is counted where it is");
+        self.lengths[at].1 -= cards;
+        if self.lengths[at].1 == 0 {
+            self.lengths.remove(at);
+        }
+        self.lengthen(after, cards);
+    }
+
+    fn meet(&mut self, other: u32, cards: u64) {
+        *self.met.entry(other).or_default() += cards;
+    }
+
+    fn part(&mut self, other: u32, cards: u64) {
+        let left = self.met.get_mut(&other).expect("who parts has met");
+        *left -= cards;
+        if *left == 0 {
+            self.met.remove(&other);
+        }
+    }
+
     /// Fewer visit a place; the support is the same.
     fn lower(&mut self, place: u32, by: u64, breach: Portion) {
         let before = self.count(place);
@@ -116,14 +159,20 @@ impl Node {
 /// What a step changed, for whoever remembers gains.
 #[derive(Default)]
 pub(super) struct Changes {
-    /// The view that took the trajectories up, if any.
-    pub(super) grown: Option<u32>,
-    /// Places inferred from it before it grew.
-    pub(super) inferred_before: Vec<u32>,
-    /// Views of others, a place that was lost there, and whether it was inferred before.
-    pub(super) lowered: Vec<(u32, u32, bool)>,
+    /// The view that took the trajectories up, if any, as it was before.
+    pub(super) grown: Option<Grown>,
+    /// Views of others, a place that was lost there, and how many visited it before.
+    pub(super) lowered: BTreeMap<(u32, u32), u64>,
     /// Trajectories that lost something.
     pub(super) trips: Vec<u32>,
+}
+
+/// A view that took trajectories up, as it was before.
+pub(super) struct Grown {
+    pub(super) view: u32,
+    pub(super) support: u64,
+    pub(super) places: FxHashMap<u32, u64>,
+    pub(super) inferred: Vec<u32>,
 }
 
 /// The tree over trajectories that it changes.
@@ -169,19 +218,31 @@ impl Tree {
                 trips: same.iter().map(|(_, _, trip)| *trip).collect(),
                 support: 0,
                 places: FxHashMap::default(),
+                met: FxHashMap::default(),
+                lengths: Vec::new(),
                 inferred: Vec::new(),
                 problems: 0,
             };
-            for &trip in &node.trips {
+            for &(_, _, trip) in same {
                 view_of[(trip * n + adversary) as usize] = Some(number_of(nodes.len()));
                 let weight = u64::from(trips.weight(trip));
                 node.support += weight;
+                node.lengthen(trips.get(trip).len() as u64, weight);
                 for place in foreign(&territory, trips.get(trip), adversary) {
                     *node.places.entry(place).or_default() += weight;
                 }
             }
             node.assess(breach);
             nodes.push(node);
+        }
+        for trip in trips.numbers() {
+            let row = &view_of[(trip * n) as usize..((trip + 1) * n) as usize];
+            let weight = u64::from(trips.weight(trip));
+            for &one in row.iter().flatten() {
+                for &other in row.iter().flatten().filter(|&&other| other != one) {
+                    nodes[one as usize].meet(other, weight);
+                }
+            }
         }
         let problems = nodes.iter().map(|node| node.problems).sum();
         Self { trips, territory, breach, nodes, view_of, problems }
@@ -223,24 +284,35 @@ impl Tree {
         let keep: Box<[u32]> =
             to.map(|to| self.nodes[to as usize].view.clone()).unwrap_or_default();
         let moved = std::mem::take(&mut self.nodes[from as usize].trips);
-        let mut changes = Changes { grown: to, ..Changes::default() };
+        let mut changes = Changes::default();
         let gone = &mut self.nodes[from as usize];
         self.problems -= gone.problems;
         gone.places.clear();
+        gone.met.clear();
+        gone.lengths.clear();
         gone.inferred.clear();
         (gone.support, gone.problems) = (0, 0);
         for &trip in &moved {
+            let before = self.trips.get(trip).len() as u64;
             self.shorten(trip, adversary, &keep);
             self.view_of[(trip * self.territory.n_adversaries + adversary) as usize] = to;
+            self.follow_others(trip, (from, to), before);
             self.lower_others(trip, adversary, &lost, &mut changes);
         }
         if let Some(to) = to {
-            changes.inferred_before = self.nodes[to as usize].inferred.clone();
+            let node = &self.nodes[to as usize];
+            changes.grown = Some(Grown {
+                view: to,
+                support: node.support,
+                places: node.places.clone(),
+                inferred: node.inferred.clone(),
+            });
             self.problems -= self.nodes[to as usize].problems;
             for &trip in &moved {
                 let weight = u64::from(self.trips.weight(trip));
                 let node = &mut self.nodes[to as usize];
                 node.support += weight;
+                node.lengthen(self.trips.get(trip).len() as u64, weight);
                 for place in foreign(&self.territory, self.trips.get(trip), adversary) {
                     *node.places.entry(place).or_default() += weight;
                 }
@@ -264,6 +336,24 @@ impl Tree {
         });
     }
 
+    /// Views of others of a trajectory that became shorter, and whose view of this adversary is another now.
+    fn follow_others(&mut self, trip: u32, (from, to): (u32, Option<u32>), before: u64) {
+        let (cards, after) =
+            (u64::from(self.trips.weight(trip)), self.trips.get(trip).len() as u64);
+        for other in 0..self.territory.n_adversaries {
+            let Some(seen) = self.view_of(trip, other).filter(|seen| Some(*seen) != to) else {
+                continue;
+            };
+            let node = &mut self.nodes[seen as usize];
+            node.shorten(before, after, cards);
+            node.part(from, cards);
+            if let Some(to) = to {
+                node.meet(to, cards);
+                self.nodes[to as usize].meet(seen, cards);
+            }
+        }
+    }
+
     /// T3: what others infer about this trajectory lost some places.
     fn lower_others(&mut self, trip: u32, adversary: u32, lost: &[u32], changes: &mut Changes) {
         let weight = u64::from(self.trips.weight(trip));
@@ -272,7 +362,7 @@ impl Tree {
             let node = &mut self.nodes[number as usize];
             self.problems -= node.problems;
             for &place in lost {
-                changes.lowered.push((number, place, node.is_inferred(place)));
+                changes.lowered.entry((number, place)).or_insert_with(|| node.count(place));
                 node.lower(place, weight, self.breach);
             }
             self.problems += node.problems;
