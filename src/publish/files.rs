@@ -95,19 +95,25 @@ impl Files {
         disk::sync_dir(&self.out).map_err(Error::io("write", &self.out))
     }
 
-    /// What dead runs left of a catalog. One that is being written is younger than an hour, and no present program
-    /// uses the plain name. Housekeeping: it may fail.
+    /// What dead runs left of a catalog: the plain name of earlier programs, and names with the number of a process that
+    /// is no more (where the system tells) or that are older than an hour. Housekeeping: it may fail.
     fn clear_old_partials(&self) {
         const OLD: Duration = Duration::from_secs(3_600);
         let Ok(entries) = self.out.read_dir() else { return };
         for entry in entries.flatten() {
             let name = entry.file_name();
-            let is_partial = name.to_str().is_some_and(|name| {
-                name.starts_with(".catalog.json") && name.ends_with(".partial")
+            let Some(inner) = name
+                .to_str()
+                .and_then(|name| name.strip_prefix(".catalog.json")?.strip_suffix(".partial"))
+            else {
+                continue;
+            };
+            let writer = inner.rsplit('.').next().and_then(|number| number.parse::<u32>().ok());
+            let is_dead = writer.is_none_or(|pid| {
+                Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{pid}")).exists()
             });
             let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
-            if is_partial && (name == ".catalog.json.partial" || age().is_some_and(|age| age > OLD))
-            {
+            if is_dead || age().is_some_and(|age| age > OLD) {
                 fs::remove_file(entry.path()).ok();
             }
         }
