@@ -95,8 +95,8 @@ impl Files {
         disk::sync_dir(&self.out).map_err(Error::io("write", &self.out))
     }
 
-    /// What dead runs left of a catalog: the plain name of earlier programs, and names with the number of a process that
-    /// is no more (where the system tells) or that are older than an hour. Housekeeping: it may fail.
+    /// What dead runs left of a catalog: the plain name of earlier programs, and names with the number of a process
+    /// that is no more (where the system tells) or that are older than an hour. Housekeeping: it may fail.
     fn clear_old_partials(&self) {
         const OLD: Duration = Duration::from_secs(3_600);
         let Ok(entries) = self.out.read_dir() else { return };
