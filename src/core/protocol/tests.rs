@@ -368,3 +368,32 @@ fn a_record_of_a_partition_that_went_away_is_somebody_elses() {
     assert!(worker.step(IngestEvent::Polled(vec![record]), &mut || [0; 24]).unwrap().is_empty());
     assert_eq!(worker.partitions().count(), 0);
 }
+
+/// Brokers that are slower than a flush is large: what was read is forgotten, read again, and committed in less.
+#[test]
+fn a_flush_that_takes_too_long_is_read_again_and_made_smaller() {
+    let mut worker = ingest();
+    let mut step = |event| worker.step(event, &mut || [0; 24]).unwrap();
+    step(IngestEvent::Assigned([0].into()));
+    let positions =
+        || IngestEvent::PositionsRead { committed: [(0, None)].into(), lows: [(0, 4)].into() };
+    step(positions());
+    let wanted = step(IngestEvent::Tick(now()));
+    assert!(matches!(wanted[..], [IngestEffect::ReadEnds { .. }]), "{wanted:?}");
+    step(IngestEvent::EndsRead(vec![(0, 4, 4)]));
+    let wanted = step(IngestEvent::Tick(now()));
+    assert!(matches!(wanted[..], [IngestEffect::CountPartitions]), "{wanted:?}");
+    let wanted = step(IngestEvent::PartitionsCounted(1));
+    assert!(matches!(wanted[..], [IngestEffect::Commit(_)]), "{wanted:?}");
+    let wanted = step(IngestEvent::Ended(Ended::TooLong));
+    let [IngestEffect::Tell(IngestNote::Slower(most)), IngestEffect::ReadPositions(again)] =
+        &wanted[..]
+    else {
+        panic!("{wanted:?}");
+    };
+    assert!(*most < FLUSH_MAX && again.contains(&0));
+    let most = *most;
+    let wanted = step(positions());
+    assert!(matches!(wanted[..], [IngestEffect::AssignAt(_)]), "{wanted:?}");
+    assert_eq!(worker.room(), most, "no more is read than is committed at a time");
+}
