@@ -9,7 +9,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use super::serving::Serving;
 use super::{COMMIT, ConfigArgument, Failure, VERSION, log};
 use crate::clock::SystemClock;
-use crate::config::{self, Settings, Statement};
+use crate::config::{self, Settings, Statement, Warning};
 use crate::console::{Facts, Opened, Shown, Token};
 use crate::engine::Registry;
 use crate::metrics::{Board, Health, Metrics, Status};
@@ -58,6 +58,9 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     let console = Console::start(&settings, role, None, &stop)?;
     console.serving.runtime.spawn(stop_on_signals(stop.clone()));
     log::note("console", &format!("console at http://{}/", console.serving.address));
+    for warning in settings.warnings.iter().filter(|one| matches!(one, Warning::Exposed { .. })) {
+        log::note("exposed", &format!("warning: {warning}"));
+    }
     let service = Service {
         settings: &settings,
         kafka,

@@ -1,6 +1,8 @@
 //! `tapveil sanitize`: one shot over a file.
 
-use std::fs;
+use std::fs::{OpenOptions, Permissions};
+use std::io::Write;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -56,7 +58,7 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     let wanted = Wanted { span, edition: Edition::First, quiet: arguments.json };
     let summary = sanitize(&settings, &taps, &out, wanted, &metrics)?;
     if let Some(path) = &arguments.metrics {
-        fs::write(path, metrics.text()).map_err(|error| {
+        write_for_operators(path, &metrics.text()).map_err(|error| {
             Failure::external(format!("cannot write {}: {error}", path.display()))
         })?;
     }
@@ -66,6 +68,18 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     }
     let withheld = summary.windows.iter().any(|window| matches!(window.done, Done::Withheld(_)));
     Ok(ExitCode::from(u8::from(withheld)))
+}
+
+/// Exact numbers are not for everybody on this machine. The group may read them: a collector runs as another user.
+fn write_for_operators(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut file =
+        OpenOptions::new().write(true).create(true).truncate(true).mode(0o640).open(path)?;
+    let found = file.metadata()?;
+    let mode = found.permissions().mode();
+    if found.is_file() && mode & 0o007 != 0 {
+        file.set_permissions(Permissions::from_mode(mode & 0o770))?;
+    }
+    file.write_all(text.as_bytes())
 }
 
 /// What of a file is wanted, and how.

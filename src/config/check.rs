@@ -120,7 +120,7 @@ fn read(file: &mut File<'_>, base: &Path, registry: &Registry) -> Option<Setting
         warnings: Vec::new(),
     };
     settings.digest = digest(file, registry, &settings);
-    settings.warnings = warnings(file, registry, &settings);
+    settings.warnings = warnings(file, base, registry, &settings);
     settings.warnings.extend(notes.into_iter().map(Warning::Stations));
     Some(settings)
 }

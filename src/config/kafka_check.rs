@@ -95,6 +95,16 @@ fn properties(file: &mut File<'_>, base: &Path) -> Vec<Property> {
     properties
 }
 
+/// The keys of properties whose values stand in files, with the names of these.
+pub(super) fn files_of_properties(file: &File<'_>) -> Vec<(String, Value)> {
+    let mut leaves = Vec::new();
+    if let Some(Value::Object(table)) = file.value(FREE) {
+        collect(table, "", &mut leaves);
+    }
+    leaves.retain(|(name, _)| name.ends_with(FILE));
+    leaves.into_iter().map(|(name, value)| (format!("{FREE}.{name}"), value)).collect()
+}
+
 /// `"sasl.username" = …` and `sasl.username = …` mean the same.
 fn collect(table: &Map<String, Value>, prefix: &str, leaves: &mut Vec<(String, Value)>) {
     for (name, value) in table {

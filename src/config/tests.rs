@@ -338,3 +338,32 @@ fn ledger_and_secret_load_without_the_rest() {
     assert_eq!(found.ledger_file, feed.0.path().join("l"));
     assert_eq!(found.secret_file, feed.0.path().join("s"));
 }
+
+/// Tokens and passwords that everybody can read are said, with the key, the file and what to do.
+#[test]
+fn a_token_or_password_that_everybody_can_read_is_a_warning() {
+    let feed = Feed::new();
+    feed.put("token", "sixteen-letters-or-more");
+    feed.put("pw", "hidden");
+    let text = format!(
+        "{MINIMAL}[http]\ntoken_file = \"token\"\n[kafka]\nbrokers = \"127.0.0.1:1\"\n\
+         [kafka.properties]\n\"sasl.password_file\" = \"pw\"\n"
+    );
+    let warned = |mode: u32| -> Vec<String> {
+        for name in ["token", "pw"] {
+            let path = feed.0.path().join(name);
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let settings = feed.load(&text).unwrap();
+        let is_exposed = |one: &&Warning| matches!(one, Warning::Exposed { .. });
+        settings.warnings.iter().filter(is_exposed).map(ToString::to_string).collect()
+    };
+    assert_eq!(warned(0o600), Vec::<String>::new());
+    assert_eq!(warned(0o440), Vec::<String>::new());
+    let said = warned(0o644);
+    assert_eq!(said.len(), 2, "{said:?}");
+    for (said, key) in said.iter().zip(["http.token_file", "kafka.properties.sasl.password_file"]) {
+        assert!(said.contains("(mode 644)") && said.contains(key), "{said}");
+        assert!(said.contains("chmod 600") && !said.contains("hidden"), "{said}");
+    }
+}

@@ -1,7 +1,13 @@
 //! What is allowed but probably not meant.
 
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
 use super::Settings;
 use super::file::File;
+use super::kafka_check::files_of_properties;
 use crate::engine::Registry;
 use crate::model::MicroEpsilon;
 
@@ -26,6 +32,13 @@ pub enum Warning {
     Engine(String),
     /// What the list of stations lacks.
     Stations(String),
+    /// A token or a password that everybody on this machine can read.
+    Exposed {
+        /// Which key names the file.
+        key: String,
+        path: PathBuf,
+        mode: u32,
+    },
 }
 
 impl std::fmt::Display for Warning {
@@ -48,12 +61,23 @@ impl std::fmt::Display for Warning {
                 write!(f, "[{section}] has no effect while engine.name = \"{engine}\"")
             }
             Self::Engine(warning) => f.write_str(warning),
+            Self::Exposed { key, path, mode } => write!(
+                f,
+                "everybody on this machine can read {} (mode {mode:o}), which {key} names: run chmod 600 on it, or 640 \
+                 where a group shares it",
+                path.display()
+            ),
             Self::Stations(note) => write!(f, "stations.gtfs: {note}"),
         }
     }
 }
 
-pub(super) fn warnings(file: &File<'_>, registry: &Registry, settings: &Settings) -> Vec<Warning> {
+pub(super) fn warnings(
+    file: &File<'_>,
+    base: &Path,
+    registry: &Registry,
+    settings: &Settings,
+) -> Vec<Warning> {
     let (engine, caps) = (&settings.engine, &settings.caps);
     let mut warnings = Vec::new();
     // Caps are for what costs something.
@@ -78,5 +102,23 @@ pub(super) fn warnings(file: &File<'_>, registry: &Registry, settings: &Settings
             warnings.push(Warning::Unused { section, engine: chosen });
         }
     }
+    warnings.extend(exposed(file, base));
     warnings
+}
+
+/// Files with a token or a password that others than their owner and group can read. The secret's is refused: whoever
+/// has it undoes every promise. These open a door that other locks stand behind, and may have to be shared: Prometheus
+/// reads the same token as another user.
+fn exposed(file: &File<'_>, base: &Path) -> Vec<Warning> {
+    let mut named: Vec<(String, Value)> = ["http.token_file", "feed.avro.registry_password_file"]
+        .into_iter()
+        .filter_map(|key| Some((key.to_owned(), file.value(key)?.clone())))
+        .collect();
+    named.extend(files_of_properties(file));
+    let is_open = |(key, name): (String, Value)| {
+        let path = base.join(name.as_str()?);
+        let mode = std::fs::metadata(&path).ok()?.permissions().mode() & 0o777;
+        (mode & 0o007 != 0).then_some(Warning::Exposed { key, path, mode })
+    };
+    named.into_iter().filter_map(is_open).collect()
 }

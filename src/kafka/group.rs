@@ -208,8 +208,18 @@ impl Group {
         explain(&self.consumer.context().watcher, error)
     }
 
+    /// A client that met a fatal error joins its group never again, polls as before, and is silent. A new coordinator
+    /// that knows an older state of the group throws a fixed instance out like this, though there is no second one.
+    pub fn refuse_fatal(&self) -> Result<(), Error> {
+        match self.consumer.client().fatal_error() {
+            Some((_, reason)) => Err(Error::ThrownOut(reason)),
+            None => Ok(()),
+        }
+    }
+
     /// Ignores transient errors; fails when input was lost or access is denied.
     pub fn tolerate(&self, error: KafkaError) -> Result<(), Error> {
+        self.refuse_fatal()?;
         match error.rdkafka_error_code() {
             Some(RDKafkaErrorCode::AutoOffsetReset | RDKafkaErrorCode::OffsetOutOfRange) => {
                 Err(Error::Vanished { topic: self.topic.clone() })
@@ -231,10 +241,36 @@ impl Group {
     /// Starts reading partitions at positions.
     pub fn assign(&self, positions: &TopicPartitionList) -> Result<(), Error> {
         match self.consumer.rebalance_protocol() {
-            RebalanceProtocol::Cooperative => self.consumer.incremental_assign(positions),
+            RebalanceProtocol::Cooperative => self.assign_again(positions),
             _ => self.consumer.assign(positions),
         }
         .map_err(|error| self.explain(error))
+    }
+
+    /// A partition that is read already cannot be added to what is read: it is taken away first.
+    fn assign_again(&self, positions: &TopicPartitionList) -> Result<(), KafkaError> {
+        let read = self.consumer.assignment()?;
+        let mut again = TopicPartitionList::new();
+        for one in positions.elements() {
+            if read.find_partition(one.topic(), one.partition()).is_some() {
+                again.add_partition(one.topic(), one.partition());
+            }
+        }
+        if again.count() > 0 {
+            self.consumer.incremental_unassign(&again)?;
+        }
+        self.consumer.incremental_assign(positions)
+    }
+
+    /// What the group gave, and what the client reads of it: for whoever asks.
+    pub fn in_words(&self) -> String {
+        let held: Vec<String> =
+            self.consumer.context().decided().held.iter().map(ToString::to_string).collect();
+        let read = self.consumer.assignment().map_or(Vec::new(), |list| {
+            list.elements().iter().map(|one| one.partition().to_string()).collect()
+        });
+        let lost = if self.consumer.assignment_lost() { ", thrown out" } else { "" };
+        format!("given [{}], reads [{}]{lost}", held.join(" "), read.join(" "))
     }
 }
 

@@ -39,7 +39,7 @@ pub use self::{
     feeder::{Feeder, Options as FeedOptions, Outgoing},
     group::{Changes, Group, GroupStatus},
     in_process::InProcess,
-    reader::{Received, ask_again, is_passing, read_committed},
+    reader::{Received, ask_again, is_passing, read_committed, topic_metadata},
     topics::Warning,
     transaction::{HEADER, Membership, Transactions},
     watcher::{Watcher, explain, explain_on},
@@ -73,6 +73,9 @@ pub enum Error {
     /// The brokers refused something or failed.
     #[error("{0}")]
     Failed(String),
+    /// The client has given up for good and says nothing more: only a new one becomes a member again.
+    #[error("{0}")]
+    ThrownOut(String),
     /// A topic is not there, or not for this user.
     #[error("{0}")]
     NoTopic(String),
@@ -105,6 +108,7 @@ impl Error {
         match self {
             Self::Unreachable { .. }
             | Self::Failed(_)
+            | Self::ThrownOut(_)
             | Self::NoTopic(_)
             | Self::Vanished { .. }
             | Self::TopicGone { .. }

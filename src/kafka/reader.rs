@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext};
 use rdkafka::error::KafkaError;
 use rdkafka::message::{Headers, Message};
+use rdkafka::metadata::Metadata;
 use rdkafka::{Offset, TopicPartitionList};
 
 use super::{Error, Settings, Watcher, explain_on};
@@ -43,14 +44,7 @@ pub fn read_committed(
         .plain_consumer("read_committed")
         .create_with_context(watcher.clone())
         .map_err(failed)?;
-    // While leaders are elected, brokers answer with an error for the topic: that passes.
-    let metadata = ask_again(timeout, || {
-        let metadata = consumer.fetch_metadata(Some(topic), ANSWER)?;
-        match metadata.topics().first().and_then(|topic| topic.error()) {
-            Some(error) => Err(KafkaError::MetadataFetch(error.into())),
-            None => Ok(metadata),
-        }
-    });
+    let metadata = topic_metadata(&consumer, topic, timeout);
     let metadata = metadata.map_err(failed)?;
     let partitions: BTreeSet<i32> = metadata
         .topics()
@@ -113,28 +107,64 @@ pub fn is_passing(error: &KafkaError) -> bool {
     )
 }
 
+/// Somebody else leads a partition, a group or a transaction from now on, and not everybody knows it yet.
+fn is_election(error: &KafkaError) -> bool {
+    use rdkafka::error::RDKafkaErrorCode::{
+        BrokerDestroy, BrokerNotAvailable, CoordinatorLoadInProgress, CoordinatorNotAvailable,
+        DestroyBroker, FencedLeaderEpoch, KafkaStorageError, LeaderNotAvailable, NetworkException,
+        NotCoordinator, NotLeaderForPartition, OffsetNotAvailable, ReplicaNotAvailable,
+        RequestTimedOut, UnknownLeaderEpoch, UnstableOffsetCommit, WaitingForCoordinator,
+    };
+    matches!(
+        error.rdkafka_error_code(),
+        Some(
+            BrokerDestroy
+                | BrokerNotAvailable
+                | CoordinatorLoadInProgress
+                | CoordinatorNotAvailable
+                | DestroyBroker
+                | FencedLeaderEpoch
+                | KafkaStorageError
+                | LeaderNotAvailable
+                | NetworkException
+                | NotCoordinator
+                | NotLeaderForPartition
+                | OffsetNotAvailable
+                | ReplicaNotAvailable
+                | RequestTimedOut
+                | UnknownLeaderEpoch
+                | UnstableOffsetCommit
+                | WaitingForCoordinator
+        )
+    )
+}
+
+/// How a topic is made up, asked until a broker knows. While leaders are elected, brokers answer with an error for the
+/// topic: that passes.
+pub fn topic_metadata<C: ConsumerContext>(
+    consumer: &BaseConsumer<C>,
+    topic: &str,
+    within: Duration,
+) -> Result<Metadata, KafkaError> {
+    ask_again(within, || {
+        let metadata = consumer.fetch_metadata(Some(topic), ANSWER)?;
+        match metadata.topics().first().and_then(|topic| topic.error()) {
+            Some(error) => Err(KafkaError::MetadataFetch(error.into())),
+            None => Ok(metadata),
+        }
+    })
+}
+
 /// Asks until an answer comes that says something, at most for `within`: a broker that dies takes the question with
 /// it, and whoever leads in its place answers the next.
 pub fn ask_again<T>(
     within: Duration,
     mut ask: impl FnMut() -> Result<T, KafkaError>,
 ) -> Result<T, KafkaError> {
-    use rdkafka::error::RDKafkaErrorCode::{
-        BrokerDestroy, DestroyBroker, LeaderNotAvailable, NotLeaderForPartition,
-    };
     let began = Instant::now();
     loop {
         let answer = ask();
-        let is_moving = answer.as_ref().is_err_and(|error| {
-            let code = error.rdkafka_error_code();
-            is_passing(error)
-                || matches!(
-                    code,
-                    Some(
-                        BrokerDestroy | DestroyBroker | LeaderNotAvailable | NotLeaderForPartition
-                    )
-                )
-        });
+        let is_moving = answer.as_ref().is_err_and(|error| is_passing(error) || is_election(error));
         if !is_moving || began.elapsed() > within {
             return answer;
         }

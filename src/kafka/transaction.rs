@@ -101,6 +101,8 @@ impl Transactions {
         group: &dyn Membership,
         ledger_length: &dyn Fn() -> Result<u64, Error>,
     ) -> Result<Ended, Error> {
+        // What an earlier transaction was stamped with says nothing about this one.
+        *self.stamped.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let calls: Vec<Call<'_>> = transaction.calls().collect();
         let n_before = calls.iter().take_while(|call| **call != Call::NewEpoch).count();
         // What comes before the epoch needs no producer.

@@ -1,4 +1,8 @@
 //! The ledger as an append-only file: one line a record, forced to disk before anything depends on it.
+#![cfg_attr(
+    not(test),
+    deny(clippy::arithmetic_side_effects, reason = "numbers here come from outside")
+)]
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -175,8 +179,8 @@ struct Whole {
 fn read(path: &Path, file: &mut File, key: &LedgerKey) -> Result<Whole, Error> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).map_err(|error| failed(path, error))?;
-    let whole = memchr::memrchr(b'\n', &bytes).map_or(0, |at| at + 1);
-    let without_feed = |line: &[u8]| line[..line.len() - 1].to_vec();
+    let whole = memchr::memrchr(b'\n', &bytes).map_or(0, |at| at.saturating_add(1));
+    let without_feed = |line: &[u8]| line.strip_suffix(b"\n").unwrap_or(line).to_vec();
     let mut lines: Vec<Vec<u8>> =
         bytes[..whole].split_inclusive(|&byte| byte == b'\n').map(without_feed).collect();
     let mut book = read_book(key, &lines).map_err(|fault| faulty(path, fault))?;

@@ -1,5 +1,9 @@
 //! A release as records of a topic: the manifest, the rows of paths.csv as JSON lines in chunks, every other file in
 //! chunks of bytes, and an end that counts and digests both. Recipients rebuild the directory from it byte by byte.
+#![cfg_attr(
+    not(test),
+    deny(clippy::arithmetic_side_effects, reason = "numbers here come from outside")
+)]
 
 mod file_record;
 mod gathering;
@@ -155,7 +159,7 @@ impl Chunks {
     fn row(&mut self, count: u64, path: &str) {
         let mut line = json(&Line { count, path: path.into() });
         line.push(b'\n');
-        if self.open.len() + line.len() >= CHUNK_BYTES {
+        if self.open.len().saturating_add(line.len()) >= CHUNK_BYTES {
             self.cut();
         }
         self.open.extend_from_slice(&line);

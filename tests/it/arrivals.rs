@@ -46,11 +46,21 @@ pub(crate) struct Record {
 impl Live {
     /// Windows of a minute, from the last whole one on. The grace is chosen so that this first one closes soon.
     pub(crate) fn new(brokers: &str) -> Self {
-        let feed = Feed::history(brokers, 20);
         let now = now().as_second();
         let end = Timestamp::from_second(now - now % 60).unwrap();
-        let from = (end - SignedDuration::from_secs(60)).strftime("%Y-%m-%dT%H:%M");
         let grace = SignedDuration::from_secs(now % 60) + LEAD;
+        Self::from(brokers, end - SignedDuration::from_secs(60), grace, 1)
+    }
+
+    /// Windows of a minute from a moment on, which close by arrival.
+    pub(crate) fn from(
+        brokers: &str,
+        from: Timestamp,
+        grace: SignedDuration,
+        clock_margin: i64,
+    ) -> Self {
+        let feed = Feed::history(brokers, 20);
+        let from = from.strftime("%Y-%m-%dT%H:%M");
         for (from, to) in [
             ("length = \"1d\"\nclose = \"watermark\"", "length = \"1m\"\nclose = \"arrival\""),
             ("slot = \"1h\"", "slot = \"10s\""),
@@ -62,7 +72,7 @@ impl Live {
         }
         feed.edit("from = \"2015-11-09\"", &format!("from = \"{from}\""));
         let times = format!(
-            "day_start = \"00:00\"\ngrace = \"{}s\"\nclock_margin = \"1s\"",
+            "day_start = \"00:00\"\ngrace = \"{}s\"\nclock_margin = \"{clock_margin}s\"",
             grace.as_secs()
         );
         feed.edit("day_start = \"04:00\"", &times);
@@ -73,10 +83,16 @@ impl Live {
         let producer = ClientConfig::new()
             .set("bootstrap.servers", brokers)
             .set("message.max.bytes", "2000000")
+            .set("enable.idempotence", "true")
             .create()
             .unwrap();
         let stations = stations.collect();
         Self { feed, brokers: brokers.to_owned(), calendar, grace, producer, stations }
+    }
+
+    /// When a window is due: its taps can come no more.
+    pub(crate) fn deadline(&self, window: &Window) -> Timestamp {
+        window.end() + self.grace
     }
 
     /// A feed with topics of its own and everything else the same: windows, stations, secret.
@@ -105,10 +121,16 @@ impl Live {
     pub(crate) fn open(&self) -> (Worker, Window) {
         let mut worker = self.feed.worker("all", None);
         worker.wait_for("active: releasing windows", PATIENCE);
+        let first = self.first_window().expect("an active worker has opened it");
+        (worker, first)
+    }
+
+    /// The first window, once the ledger says it.
+    pub(crate) fn first_window(&self) -> Option<Window> {
         let settings = config::load(&self.feed.config()).unwrap();
         let book = tapveil::pipeline::run::topic_book(&settings, settings.kafka.as_ref().unwrap());
-        let first = book.unwrap().first_window().expect("an active worker has opened it");
-        (worker, self.window(first, 0))
+        let first = book.ok()?.first_window()?;
+        Some(self.window(first, 0))
     }
 
     /// So many windows after one.
@@ -143,8 +165,13 @@ impl Live {
         self.producer.send(record).map_err(|(error, _)| error).unwrap();
     }
 
+    /// Takes note of what the brokers answered.
+    pub(crate) fn serve(&self) {
+        self.producer.poll(Duration::ZERO);
+    }
+
     pub(crate) fn flush(&self) {
-        self.producer.flush(Duration::from_secs(20)).unwrap();
+        self.producer.flush(Duration::from_secs(60)).unwrap();
     }
 
     /// Every committed record of a topic of this feed.

@@ -173,6 +173,22 @@ fn no_card_is_in_a_release_or_in_what_the_program_says() {
     }
 }
 
+/// Exact numbers: never for everybody on the machine, also where an earlier version left the file open.
+#[test]
+fn the_metrics_of_a_run_are_not_for_everybody() {
+    use std::os::unix::fs::PermissionsExt;
+    let city = City::generated(50);
+    let [new, old] = ["new", "old"].map(|name| city.path(name));
+    fs::write(&old, "").unwrap();
+    fs::set_permissions(&old, fs::Permissions::from_mode(0o644)).unwrap();
+    for path in [&new, &old] {
+        city.sanitize("out", &["--metrics", path.to_str().unwrap()]).code(0);
+        let mode = fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode & 0o607, 0o600, "{} has mode {mode:o}", path.display());
+        assert!(fs::read_to_string(path).unwrap().contains("tapveil_"));
+    }
+}
+
 /// Every engine over the tree, from taps to a release that verifies; sequences carry no times anywhere.
 #[test]
 fn every_engine_makes_a_release_that_verifies() {

@@ -355,3 +355,28 @@ fn the_page_names_schemas_and_golden_files_that_exist() {
         );
     }
 }
+
+/// What `tests/fuzz/release.rs` changes, as the topic carries it.
+#[test]
+fn records_of_a_release_fit_their_schemas() {
+    let golden = data("release/v2/lk");
+    let windows = fs::read_dir(golden).unwrap().map(|entry| entry.unwrap().path());
+    let window = windows.into_iter().find(|path| path.is_dir()).unwrap();
+    let paths = fs::read(window.join("paths.csv")).unwrap();
+    let mut n_rows = 0;
+    for row in csv::Reader::from_reader(paths.as_slice()).records() {
+        let row = row.unwrap();
+        let count: u64 = row[0].parse().unwrap();
+        fits("topic-paths-1.json", &json!({ "count": count, "path": &row[1] }));
+        n_rows += 1;
+    }
+    assert!(n_rows > 0, "there are rows");
+    let digest = Digest::of(&paths).to_string();
+    fits("topic-file-2.json", &json!({ "name": "od.csv", "part": 1, "parts": 1 }));
+    let mut end = json!({ "chunks": 1, "sha256": digest });
+    fits("topic-end-1.json", &end);
+    end["format"] = 2.into();
+    end["file_chunks"] = 1.into();
+    end["file_sha256"] = digest.into();
+    fits("topic-end-2.json", &end);
+}

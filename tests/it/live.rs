@@ -43,7 +43,7 @@ impl Live {
         feed.edit("to = \"2015-11-16\"", &format!("to = \"{}\"", minute(ends)));
         feed.edit("epsilon = \"1.0\"", "epsilon = \"20.0\"");
         feed.edit("times = { fanout = 2, height = 3 }", "times = { fanout = 2, height = 1 }");
-        make_taps(&feed, PARTITIONS, "LogAppendTime");
+        make_taps(&feed, PARTITIONS, 1, "LogAppendTime");
         Self { feed, ends }
     }
 
@@ -89,9 +89,9 @@ impl Live {
 }
 
 /// Makes the topic of the taps, before anybody who would make it with other settings.
-pub(crate) fn make_taps(feed: &Feed, partitions: i32, stamps: &str) {
+pub(crate) fn make_taps(feed: &Feed, partitions: i32, copies: i32, stamps: &str) {
     let topic = format!("{}.taps", feed.name);
-    let topic = NewTopic::new(&topic, partitions, TopicReplication::Fixed(1))
+    let topic = NewTopic::new(&topic, partitions, TopicReplication::Fixed(copies))
         .set("message.timestamp.type", stamps);
     let admin: AdminClient<DefaultClientContext> =
         ClientConfig::new().set("bootstrap.servers", feed.brokers()).create().unwrap();

@@ -36,6 +36,7 @@ mod run_attacked;
 mod run_secure;
 mod run_avro;
 mod run_brokers;
+mod run_elections;
 mod proxy;
 mod run_writer;
 mod run_one_ledger;
@@ -49,7 +50,7 @@ mod deploy;
 mod contract;
 mod toy_engine;
 mod examples;
-mod fuzz;
+mod outside_numbers;
 mod messages;
 mod evaluate;
 #[cfg(feature = "tls")]

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
+use crate::arrivals;
 use crate::broker::bootstrap;
 use crate::history::{
     PATIENCE, check, check_week, finish_and_check, wait_for_members, wait_until_stopped, week,
@@ -225,6 +226,60 @@ fn an_ingest_worker_that_wakes_up_after_its_successor_adds_nothing() {
             });
         }
     });
+}
+
+/// Its window is due while it sleeps, and nobody else is there.
+#[test]
+fn a_worker_that_slept_for_longer_than_its_session_releases_within_a_minute_of_waking() {
+    let Some(brokers) = bootstrap() else { return };
+    std::thread::scope(|scope| {
+        // The broker gives members of the consumer protocol 45 s.
+        for (protocol, slept) in [("classic", 20), ("consumer", 50)] {
+            let brokers = &brokers;
+            scope.spawn(move || {
+                let live = arrivals::Live::new(brokers);
+                let text = format!("flush = \"1s\"\nprotocol = \"{protocol}\"");
+                live.feed.edit("flush = \"1s\"", &text);
+                let (mut worker, first) = live.open();
+                live.crowd("early", &first, &[0]);
+                let began = Instant::now();
+                while live.records("segments").is_empty() {
+                    assert!(began.elapsed() < PATIENCE, "nothing comes in: {}", worker.said());
+                }
+                live.crowd("late", &first, &[0]);
+                worker.signal("STOP");
+                wait_until_stopped(&mut worker);
+                std::thread::sleep(Duration::from_secs(slept));
+                worker.signal("CONT");
+                worker.wait_for(&format!("released {first}:"), Duration::from_secs(60));
+                live.assert_windows(&first, &first);
+            });
+        }
+    });
+}
+
+/// Somebody else has taken its work over, which it must not touch.
+#[test]
+fn a_worker_that_slept_while_another_took_over_ends_well_within_a_minute_of_waking() {
+    let Some(brokers) = bootstrap() else { return };
+    let feed = week(&brokers, 100);
+    let mut sleeper = feed.worker("all", None);
+    sleeper.wait_for("released", PATIENCE);
+    sleeper.signal("STOP");
+    wait_until_stopped(&mut sleeper);
+    let mut other = feed.worker("all", None);
+    other.wait_for("active: releasing", PATIENCE);
+    sleeper.signal("CONT");
+    let began = Instant::now();
+    // The week may be through before it is back: then both have ended well.
+    while sleeper.child.try_wait().unwrap().is_none() || other.child.try_wait().unwrap().is_none() {
+        let said = || format!("{}\n--\n{}", sleeper.said(), other.said());
+        assert!(began.elapsed() < Duration::from_secs(60), "the week is not through:\n{}", said());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert_eq!(sleeper.wait(PATIENCE), Some(0), "{}", sleeper.said());
+    assert_eq!(other.wait(PATIENCE), Some(0), "{}", other.said());
+    check_week(&feed);
 }
 
 #[test]

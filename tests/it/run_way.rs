@@ -18,7 +18,7 @@ fn a_million_taps_over_eight_partitions_reach_the_engine_as_they_stand_in_the_fi
     sort_by_time(&feed);
     let n_taps = fs::read_to_string(feed.taps()).unwrap().lines().count() - 1;
     assert!(n_taps > 1_000_000, "{n_taps} taps");
-    make_taps(&feed, 8, "CreateTime");
+    make_taps(&feed, 8, 1, "CreateTime");
     feed.replay();
     let mut worker = feed.worker("all", None);
     assert_eq!(worker.wait(PATIENCE), Some(0), "{}", worker.said());
@@ -35,7 +35,7 @@ fn a_feed_that_ends_with_markers_of_transactions_is_read_to_its_end() {
     sort_by_time(&feed);
     name_the_instance(&feed);
     feed.append("[kafka.properties]\n\"session.timeout.ms\" = \"6000\"\n");
-    make_taps(&feed, 2, "CreateTime");
+    make_taps(&feed, 2, 1, "CreateTime");
     let producer: ThreadedProducer<DefaultProducerContext> = ClientConfig::new()
         .set("bootstrap.servers", &brokers)
         .set("transactional.id", format!("{}.fares", feed.name))

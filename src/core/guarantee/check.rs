@@ -1,6 +1,10 @@
 //! Checks a promise of suppression on the rows that leave. Shares no code with the engines: an engine that checks
 //! itself with its own code repeats its own mistakes. Engines ask before a release leaves, `tapveil verify` asks the
 //! files alone.
+#![cfg_attr(
+    not(test),
+    deny(clippy::arithmetic_side_effects, reason = "numbers here come from outside")
+)]
 
 mod lk;
 mod projection;

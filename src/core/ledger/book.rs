@@ -1,4 +1,8 @@
 //! The ledger's arithmetic: what was booked, and what a request may cost. Pure; no I/O, no floats.
+#![cfg_attr(
+    not(test),
+    deny(clippy::arithmetic_side_effects, reason = "numbers here come from outside")
+)]
 
 use jiff::Timestamp;
 
@@ -211,7 +215,7 @@ impl Book {
                 entry.settled = Some(release);
             }
         }
-        self.n_records += 1;
+        self.n_records = self.n_records.saturating_add(1);
         self.macs.push(mac);
         Ok(())
     }

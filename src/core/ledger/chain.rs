@@ -1,4 +1,8 @@
 //! The chain of records with its book: what both ledgers share. Pure; where lines are kept is not its business.
+#![cfg_attr(
+    not(test),
+    deny(clippy::arithmetic_side_effects, reason = "numbers here come from outside")
+)]
 
 use super::book::{self, Book, Verdict};
 use super::record::{self, Fault, Genesis, Record};
@@ -84,7 +88,7 @@ impl Chain {
     /// How many records there are after a line, and the MAC of the last.
     pub(crate) fn after(&self, line: Option<&Pending>) -> (u64, Mac) {
         match line {
-            Some(line) => (line.sequence + 1, line.mac),
+            Some(line) => (line.sequence.saturating_add(1), line.mac),
             None => (self.book.n_records(), self.head),
         }
     }

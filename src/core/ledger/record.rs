@@ -3,6 +3,10 @@
 //! A line is a JSON object whose last member is `mac`; the MAC covers the bytes before that member and the
 //! MAC of the line before. So a record cannot be changed, dropped from the middle, added or reordered
 //! without the secret.
+#![cfg_attr(
+    not(test),
+    deny(clippy::arithmetic_side_effects, reason = "numbers here come from outside")
+)]
 
 use serde::{Deserialize, Serialize};
 
@@ -127,7 +131,9 @@ impl Record {
     /// The line for this record, with its MAC and a line feed, and the MAC itself.
     pub(super) fn to_line(&self, sequence: u64, previous: &Mac, key: &LedgerKey) -> (String, Mac) {
         let body = serde_json::to_string(self).expect("plain strings and numbers always serialize");
-        let open = format!("{{\"sequence\":{sequence},{}", &body[1..body.len() - 1]);
+        let inside = body.strip_prefix('{').and_then(|body| body.strip_suffix('}'));
+        let inside = inside.expect("a record is an object");
+        let open = format!("{{\"sequence\":{sequence},{inside}");
         let mac = key.chain(previous, open.as_bytes());
         (format!("{open},\"mac\":\"{mac}\"}}\n"), mac)
     }

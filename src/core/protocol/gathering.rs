@@ -1,4 +1,8 @@
 //! The release side of the segments: what has come of each window, and from where reading must go on.
+#![cfg_attr(
+    not(test),
+    deny(clippy::arithmetic_side_effects, reason = "numbers here come from outside")
+)]
 
 use super::transaction::Position;
 use super::window::ReleasePlan;
@@ -54,7 +58,7 @@ impl PendingWindows {
     pub(super) fn take(&mut self, offset: i64, payload: &[u8], chain: &Chain) -> Result<(), Error> {
         let segment = self.codec.open(payload).map_err(|error| Error::Segment { offset, error })?;
         self.check(offset, &segment)?;
-        self.position = offset + 1;
+        self.position = offset.saturating_add(1);
         let (Segment::Taps { window, .. } | Segment::Finished { window, .. }) = &segment;
         if self.done_through >= Some(*window) || chain.book().is_settled(*window) {
             return Ok(());

@@ -1,4 +1,8 @@
 //! One partition of the taps while it is ours: its taps since the last flush, and how far it was read.
+#![cfg_attr(
+    not(test),
+    deny(clippy::arithmetic_side_effects, reason = "numbers here come from outside")
+)]
 
 use std::collections::BTreeMap;
 
@@ -51,7 +55,7 @@ impl Rejects {
         }
         let new = Sum { n: 0, first: offset, last: offset };
         let sum = self.sums.entry(reason.label()).or_insert(new);
-        sum.n += 1;
+        sum.n = sum.n.saturating_add(1);
         sum.last = offset;
     }
 }
@@ -91,6 +95,11 @@ impl Partition {
         self.position
     }
 
+    /// The last window that it has sealed.
+    pub fn sealed_through(&self) -> Option<WindowId> {
+        self.state.seals().last()
+    }
+
     /// When the last record had arrived.
     pub fn arrived_secs(&self) -> Option<i64> {
         self.arrived_secs
@@ -103,7 +112,7 @@ impl Partition {
 
     /// Records that were read and are not committed.
     pub(super) fn n_uncommitted(&self) -> u64 {
-        u64::try_from(self.position - self.committed).unwrap_or_default()
+        u64::try_from(self.position.saturating_sub(self.committed)).unwrap_or_default()
     }
 
     pub(super) fn take(
@@ -112,16 +121,16 @@ impl Partition {
         stale_before: Timestamp,
         record: &PolledRecord,
     ) {
-        self.position = record.offset + 1;
+        self.position = record.offset.saturating_add(1);
         if let Arrival::Stamped(at) = record.judged.arrival {
             self.arrived_secs = Some(at.as_second());
         }
         match self.state.take(closing, &record.judged) {
-            Ok(()) => self.counts.taps += 1,
+            Ok(()) => self.counts.taps = self.counts.taps.saturating_add(1),
             Err(reason) => {
                 let is_old = || record.judged.progress.is_some_and(|event| event < stale_before);
                 if reason == Reject::Late || (reason == Reject::OutsideRange && is_old()) {
-                    self.n_stale += 1;
+                    self.n_stale = self.n_stale.saturating_add(1);
                 }
                 self.counts.reject(reason);
                 self.rejects.add(record.offset, reason);

@@ -2,6 +2,10 @@
 //!
 //! Pure: it is told what was read and what time it is, and says what to send. Nothing here looks at another
 //! partition, except closing by watermark, which is told from outside.
+#![cfg_attr(
+    not(test),
+    deny(clippy::arithmetic_side_effects, reason = "numbers here come from outside")
+)]
 
 use std::collections::BTreeMap;
 
@@ -113,7 +117,7 @@ impl PartitionState {
         let tap = judged.tap?;
         self.seals.admit(tap.window, closing)?;
         self.held.entry(tap.window).or_default().push(tap.stamp);
-        self.n_held += 1;
+        self.n_held = self.n_held.saturating_add(1);
         Ok(())
     }
 

@@ -4,6 +4,10 @@
 //! for its MAC only. A *segment* travels through the topic `segments`: a part of a window's taps, or the marker that a
 //! partition has finished a window. Segments hold trajectories, so they are encrypted with a key of their window;
 //! who reads the topic learns how much there is of which window, and nothing else.
+#![cfg_attr(
+    not(test),
+    deny(clippy::arithmetic_side_effects, reason = "numbers here come from outside")
+)]
 
 use std::fmt;
 use std::io::{BufWriter, Write};
@@ -65,7 +69,7 @@ fn write_plaintext(out: &mut impl Write, window: &Window, trajectories: &Traject
             put(out, (doublet.station.0, doublet.slot));
         }
         for kind in trajectories.kinds(ix) {
-            put(out, kind.map_or(0_u8, |kind| kind as u8 + 1));
+            put(out, kind.map_or(0_u8, |kind| (kind as u8).saturating_add(1)));
         }
     }
 }
@@ -179,7 +183,7 @@ impl SegmentCodec {
     pub fn taps(&self, window: WindowId, partition: u32, part: &[Stamp], nonce: &Nonce) -> Vec<u8> {
         assert!(part.len() <= TAPS_MAX, "S-6: a segment stays below the broker's limit");
         let version = Version::of(part.iter().any(|stamp| stamp.kind().is_some()));
-        let mut plain = Vec::with_capacity(24 * part.len());
+        let mut plain = Vec::with_capacity(part.len().saturating_mul(24));
         for stamp in part {
             let station = match version {
                 Version::Plain => stamp.station().0,
@@ -217,7 +221,7 @@ impl SegmentCodec {
             (version as u16, self.feed.clone(), *self.layout.bytes(), partition, count, packed);
         let contents =
             bincode::encode_to_vec(contents, FORM).expect("writing to memory cannot fail");
-        let mut segment = Vec::with_capacity(HEADER_BYTES + contents.len() + 16);
+        let mut segment = Vec::with_capacity(contents.len().saturating_add(HEADER_BYTES + 16));
         segment.extend_from_slice(version.magic());
         segment.extend_from_slice(&window.number().to_le_bytes());
         let cipher = XChaCha20Poly1305::new(&self.secret.segment_key(window).into());

@@ -18,7 +18,9 @@ use crate::ingest::Decoder;
 use crate::kafka::{self, Group, Load, Transactions, Watcher, crash_point};
 use crate::metrics::Part;
 use crate::pipeline::Error;
-use crate::protocol::{Committed, Ingest, IngestEffect, IngestEvent, IngestNote, IngestPlan, Why};
+use crate::protocol::{
+    Committed, Ingest, IngestEffect, IngestEvent, IngestNote, IngestPlan, Partition, Why,
+};
 use crate::seal::{Closing, Nonce};
 
 /// How long a quiet feed lets the worker sleep; a wake-up costs a third of a millisecond.
@@ -77,16 +79,21 @@ impl<'a> Worker<'a> {
 
     /// Works until it is stopped or leaves.
     pub(super) fn work(&mut self, stop: &Stop) -> Result<Why, Error> {
+        let mut n_answered = 0;
         while !stop.is_set() {
             self.service.health.doing(Part::Ingest, "reading taps");
             let n_before = self.n_positions();
             self.read(QUIET)?;
             self.pace.read(self.n_positions().abs_diff(n_before));
+            self.group.refuse_fatal()?;
             self.refuse_standstill()?;
             if let Some(why) = self.follow_group()? {
                 return Ok(why);
             }
             self.show();
+            if stop.is_question(&mut n_answered) {
+                self.service.observers.tell(&Event::Doing(self.in_words()));
+            }
             loop {
                 let effects = self.step(IngestEvent::Tick(self.service.clock.now()))?;
                 if effects.is_empty() {
@@ -152,6 +159,17 @@ impl<'a> Worker<'a> {
             }),
             None => Ok(()),
         }
+    }
+
+    /// What it reads and how far it is, for whoever asks.
+    fn in_words(&self) -> String {
+        let line = |(number, partition): (i32, &Partition)| {
+            let sealed =
+                partition.sealed_through().map_or("none".to_owned(), |id| id.number().to_string());
+            format!("{number} at {}, sealed through {sealed}", partition.position())
+        };
+        let partitions: Vec<String> = self.machine.partitions().map(line).collect();
+        format!("ingest: {}; partitions: {}", self.group.in_words(), partitions.join("; "))
     }
 
     /// Takes up what the group gave, and drops what it took away.
@@ -282,7 +300,7 @@ impl<'a> Worker<'a> {
 
     fn n_partitions(&self) -> Result<u32, Error> {
         let topic = self.group.topic();
-        let metadata = kafka::ask_again(DECIDED, || self.ends.fetch_metadata(Some(topic), ANSWER))
+        let metadata = kafka::topic_metadata(&self.ends, topic, DECIDED)
             .map_err(|error| self.group.explain(error))?;
         let n = metadata.topics().first().map_or(0, |topic| topic.partitions().len());
         match u32::try_from(n) {

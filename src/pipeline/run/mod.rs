@@ -17,7 +17,7 @@ pub use crate::kafka::topics::Role;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
@@ -36,14 +36,18 @@ use crate::pipeline::{Event, Observers};
 use crate::protocol::{IngestPlan, Why};
 use crate::seal::{Closing, Rules};
 
+/// Who was replaced pauses so long before it joins again, and longer from time to time.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
 /// Set once, by a signal or by a role that failed; everybody drains and leaves.
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
     is_set: Arc<AtomicBool>,
     /// Whether somebody outside asked for it.
     is_asked: Arc<AtomicBool>,
-    /// Whether somebody wants to know what is being done.
-    wants_to_know: Arc<AtomicBool>,
+    /// How often somebody wanted to know what is being done.
+    n_questions: Arc<AtomicU64>,
 }
 
 impl Stop {
@@ -60,12 +64,13 @@ impl Stop {
 
     /// Somebody outside wants to know what every worker is doing.
     pub fn ask_what_is_done(&self) {
-        self.wants_to_know.store(true, Ordering::SeqCst);
+        self.n_questions.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Whether somebody does; the question is answered once.
-    pub(super) fn was_asked_what_is_done(&self) -> bool {
-        self.wants_to_know.swap(false, Ordering::SeqCst)
+    /// Whether somebody does and has not been answered by whoever has answered so many questions.
+    fn is_question(&self, n_answered: &mut u64) -> bool {
+        let n = self.n_questions.load(Ordering::SeqCst);
+        std::mem::replace(n_answered, n) != n
     }
 
     /// Whether somebody outside does.
@@ -167,9 +172,14 @@ fn again_when_replaced(
     stop: &Stop,
     session: fn(&Service<'_>, &Stop) -> Result<Why, Error>,
 ) -> Result<(), Error> {
-    let mut pause = Duration::from_millis(500);
+    let mut pause = SHORTEST_PAUSE;
     loop {
-        match session(service, stop)? {
+        let began = Instant::now();
+        let why = match session(service, stop) {
+            Err(Error::Kafka(kafka::Error::ThrownOut(reason))) => Why::Replaced(reason),
+            ended => ended?,
+        };
+        match why {
             Why::Stopped => return Ok(()),
             Why::RangeDone => {
                 service.observers.tell(&Event::RangeDone);
@@ -180,8 +190,12 @@ fn again_when_replaced(
                     return Ok(());
                 }
                 service.observers.tell(&Event::JoiningAgain(reason));
+                // Who worked for a while was not fenced by a rival that it fences in turn.
+                if began.elapsed() > LONGEST_PAUSE * 3 {
+                    pause = SHORTEST_PAUSE;
+                }
                 std::thread::sleep(pause);
-                pause = (pause * 2).min(Duration::from_secs(10));
+                pause = (pause * 2).min(LONGEST_PAUSE);
             }
         }
     }

@@ -14,6 +14,7 @@ use crate::kafka::ledger::TopicLedger;
 use crate::kafka::{self, Group, crash_point};
 use crate::ledger::Edition;
 use crate::metrics::{Gathered, Part};
+use crate::model::WindowId;
 use crate::pipeline::head::{self, KeptHead};
 use crate::pipeline::release::{Driver, Event, Seams, Source, Watch};
 use crate::pipeline::{Error, publish_settings, release_plan};
@@ -79,8 +80,12 @@ pub(super) fn work(service: &Service<'_>, stop: &Stop) -> Result<Why, Error> {
     };
     let worker = Releaser::of_segments(release_plan(service.settings, words, Edition::First));
     let mut read_at = Instant::now();
+    let mut n_answered = 0;
     let done = Driver::new(worker, seams).run(&|| stop.is_set(), &mut |worker| {
         turn(service, &group, worker);
+        if stop.is_question(&mut n_answered) {
+            service.observers.tell(&RunEvent::Doing(in_words(&group, worker)));
+        }
         if read_at.elapsed() >= REFRESH {
             refresh(service, worker);
             read_at = Instant::now();
@@ -126,6 +131,17 @@ fn turn(service: &Service<'_>, group: &Group, worker: &Releaser<Renderer>) {
     }
     service.health.ready(Part::Release, true);
     service.health.doing(Part::Release, "working");
+}
+
+/// What it reads and what it holds, for whoever asks.
+fn in_words(group: &Group, worker: &Releaser<Renderer>) -> String {
+    let line = |(window, n_finished, n_partitions): (WindowId, u32, u32)| {
+        format!("window {}: {n_finished} of {n_partitions} partitions", window.number())
+    };
+    let windows: Vec<String> =
+        worker.pending().map_or(Vec::new(), |pending| pending.gathered().map(line).collect());
+    let resting = if worker.is_resting() { "resting" } else { "at work" };
+    format!("release: {}; {resting}; holds {}", group.in_words(), windows.join(", "))
 }
 
 /// Shows the ledger as another worker writes it. Who does the work shows each change itself.
@@ -229,6 +245,7 @@ impl Source for Segments<'_> {
         self.service.health.doing(Part::Release, "reading segments");
         let mut records = std::mem::take(&mut self.strays);
         self.read(&mut records)?;
+        self.group.refuse_fatal()?;
         self.refuse_standstill(&records)?;
         self.service.health.doing(Part::Release, "working on the ledger or a release");
         let mut events = vec![ReleaseEvent::Polled(records)];

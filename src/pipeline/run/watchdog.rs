@@ -23,6 +23,7 @@ pub(super) fn wait_for_all(
 ) -> Result<(), Error> {
     let mut failure: Option<(Error, Instant)> = None;
     let mut asked_at: Option<Instant> = None;
+    let mut n_answered = 0;
     while n_running > 0 {
         match ended.recv_timeout(LOOK) {
             Ok(done) => {
@@ -54,7 +55,7 @@ pub(super) fn wait_for_all(
             let doing = in_words(service);
             (service.last_words)(&Error::Stuck { doing, limit_secs: limit.as_secs() });
         }
-        if stop.was_asked_what_is_done() {
+        if stop.is_question(&mut n_answered) {
             service.observers.tell(&Event::Doing(in_words(service)));
         }
     }

@@ -1,4 +1,8 @@
 //! Reads a manifest of any version that was ever written, into today's types.
+#![cfg_attr(
+    not(test),
+    deny(clippy::arithmetic_side_effects, reason = "numbers here come from outside")
+)]
 
 use serde_json::Value;
 

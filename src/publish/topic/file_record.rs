@@ -32,22 +32,25 @@ pub(super) struct Part<'a> {
 /// A file as the payloads of its records; an empty file has one.
 pub(super) fn parts_of(name: &str, bytes: &[u8]) -> Vec<Vec<u8>> {
     let most = CHUNK_BYTES - LINE_MOST_BYTES;
-    let parts = bytes.len().div_ceil(most).max(1);
-    let payload = |part: usize| {
-        let line = FirstLine { name: name.into(), part: part as u64 + 1, parts: parts as u64 };
-        let mut payload = json(&line);
+    let mut pieces: Vec<&[u8]> = bytes.chunks(most).collect();
+    if pieces.is_empty() {
+        pieces.push(&[]);
+    }
+    let parts = pieces.len() as u64;
+    let payload = |(part, piece): (u64, &[u8])| {
+        let mut payload = json(&FirstLine { name: name.into(), part, parts });
         payload.push(b'\n');
-        payload.extend_from_slice(&bytes[part * most..bytes.len().min((part + 1) * most)]);
+        payload.extend_from_slice(piece);
         payload
     };
-    (0..parts).map(payload).collect()
+    (1..).zip(pieces).map(payload).collect()
 }
 
 /// Reads a payload. The name is checked here: it becomes a file.
 pub(super) fn read(payload: &[u8]) -> Result<Part<'_>, RebuildError> {
     let end = payload.iter().take(LINE_MOST_BYTES).position(|&byte| byte == b'\n');
     let end = end.ok_or_else(|| RebuildError::new("a record of a file has no first line"))?;
-    let (line, bytes) = (&payload[..end], &payload[end + 1..]);
+    let (line, bytes) = (&payload[..end], &payload[end.saturating_add(1)..]);
     let line: FirstLine<'_> = serde_json::from_slice(line).map_err(|error| {
         RebuildError::new(format!("the first line of a file's record cannot be read: {error}"))
     })?;

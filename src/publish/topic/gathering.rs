@@ -93,7 +93,7 @@ impl Seen {
     }
 
     fn add(&mut self, payload: &[u8]) {
-        self.n += 1;
+        self.n = self.n.saturating_add(1);
         self.hashed.write_all(payload).expect("nowhere is always writable");
     }
 
@@ -187,17 +187,15 @@ impl Gathering {
             Entry::Occupied(there) => there.into_mut(),
             Entry::Vacant(place) => place.insert(Parts { n: 0, of: part.parts, bytes: Vec::new() }),
         };
-        if (part.part, part.parts) != (file.n + 1, file.of) {
+        let next = file.n.saturating_add(1);
+        if (part.part, part.parts) != (next, file.of) {
             return Err(RebuildError(format!(
                 "part {} of {} of {name} is where part {} of {} belongs",
-                part.part,
-                part.parts,
-                file.n + 1,
-                file.of
+                part.part, part.parts, next, file.of
             )));
         }
-        within(name, file.bytes.len() + part.bytes.len(), most)?;
-        file.n += 1;
+        within(name, file.bytes.len().saturating_add(part.bytes.len()), most)?;
+        file.n = next;
         file.bytes.extend_from_slice(part.bytes);
         Ok(())
     }

@@ -140,8 +140,8 @@ impl Time {
         if !(self.start..self.end).contains(&millis) {
             return Err(format!("the slot {label} lies outside the window"));
         }
-        match (millis - self.start) % self.slot {
-            0 => Ok(millis),
+        match millis.saturating_sub(self.start).checked_rem(self.slot) {
+            Some(0) => Ok(millis),
             _ => Err(format!("no slot begins at {label}")),
         }
     }

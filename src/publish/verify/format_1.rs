@@ -14,7 +14,8 @@ pub(super) fn flows(table: &Table, ids: &[String]) -> io::Result<Written> {
     let mut start = 0;
     for (&end, &count) in table.ends.iter().zip(&table.counts) {
         if let [first, .., last] = table.stations[start..end] {
-            *flows.entry((first, last)).or_default() += u128::from(count.unsigned_abs());
+            let sum = flows.entry((first, last)).or_default();
+            *sum = sum.saturating_add(u128::from(count.unsigned_abs()));
         }
         start = end;
     }

@@ -5,6 +5,10 @@
 //!   are found; garbage is a problem, never a panic; nothing is written.
 //! Refuses: a directory without any release.
 //! Why: recipients have no other way to know that what they hold is what was published.
+#![cfg_attr(
+    not(test),
+    deny(clippy::arithmetic_side_effects, reason = "numbers here come from outside")
+)]
 
 mod content;
 mod format_1;

@@ -28,7 +28,7 @@ impl Records {
     }
 
     pub(super) fn advance(&mut self) -> Result<bool, String> {
-        self.row += 1;
+        self.row = self.row.saturating_add(1);
         let read = self.csv.read_record(&mut self.record);
         read.map_err(|error| format!("row {}: {error}", self.row))
     }
@@ -52,8 +52,8 @@ impl Read for ShortLines {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.file.read(buffer)?;
         self.since_line_feed = match memchr::memrchr(b'\n', &buffer[..n]) {
-            Some(at) => n - at - 1,
-            None => self.since_line_feed + n,
+            Some(at) => n.saturating_sub(at).saturating_sub(1),
+            None => self.since_line_feed.saturating_add(n),
         };
         match self.since_line_feed <= LINE_MOST_BYTES {
             true => Ok(n),

@@ -42,15 +42,16 @@ impl Growth<'_> {
         // Every doublet of the rests, with the trajectory and the place behind it; the first in each counts.
         let mut next: Vec<(u32, usize, usize)> = Vec::new();
         for start in starts {
-            let rest = paths[start.trip][start.from..].iter().enumerate();
-            next.extend(rest.map(|(at, &doublet)| (doublet, start.trip, start.from + at + 1)));
+            let rest = (1_usize..).zip(paths[start.trip].iter()).skip(start.from);
+            next.extend(rest.map(|(behind, &doublet)| (doublet, start.trip, behind)));
         }
         let left = self.work_left.checked_sub(next.len() as u64);
         self.work_left = left.ok_or(Breach::TooMuchWork { most: self.most })?;
         next.sort_unstable();
         next.dedup_by_key(|(doublet, trip, _)| (*doublet, *trip));
         for same in next.chunk_by(|a, b| a.0 == b.0) {
-            let support = same.iter().map(|&(_, trip, _)| counts[trip]).sum();
+            let support =
+                same.iter().fold(0, |sum, &(_, trip, _)| counts[trip].saturating_add(sum));
             if support < self.k {
                 return Err(Breach::Rare { length, support, k: self.k });
             }
@@ -60,7 +61,7 @@ impl Growth<'_> {
             if length < self.longest && !is_safe {
                 let below: Vec<Start> =
                     same.iter().map(|&(_, trip, from)| Start { trip, from }).collect();
-                self.grow(&below, length + 1)?;
+                self.grow(&below, length.saturating_add(1))?;
             }
         }
         Ok(())
@@ -115,7 +116,7 @@ impl Index {
             for &trip in &holders[rarest as usize] {
                 let mut rest = self.paths[trip].iter();
                 if path.iter().all(|doublet| rest.any(|there| there == doublet)) {
-                    support += self.counts[trip];
+                    support = self.counts[trip].saturating_add(support);
                 }
                 if support >= k {
                     break;

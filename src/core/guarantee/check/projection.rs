@@ -45,10 +45,12 @@ fn place_counts(same: &[&Trip<'_>], foreign: impl Fn(&&Doublet) -> bool) -> Vec<
         let visited: BTreeSet<Doublet> = trip.path.iter().filter(&foreign).copied().collect();
         let places: BTreeSet<u32> = visited.iter().map(|doublet| doublet.station.0).collect();
         for place in places {
-            *stations.entry(place).or_default() += trip.count;
+            let count = stations.entry(place).or_default();
+            *count = count.saturating_add(trip.count);
         }
         for doublet in visited {
-            *doublets.entry(doublet).or_default() += trip.count;
+            let count = doublets.entry(doublet).or_default();
+            *count = count.saturating_add(trip.count);
         }
     }
     stations.into_values().chain(doublets.into_values()).collect()

@@ -54,7 +54,7 @@ impl Book {
             }
         }
         let editions = self.editions(request).map(|entry| entry.reservation.revision);
-        Verdict::Pay(editions.max().map_or(0, |last| last + 1))
+        Verdict::Pay(editions.max().map_or(0, |last| last.saturating_add(1)))
     }
 
     /// What would become of a request, without booking it.
@@ -154,7 +154,7 @@ impl Book {
             // Any run of so many windows that contains this one: the fullest of them binds.
             let spent = (0..i64::from(horizon.windows))
                 .filter_map(|back| {
-                    let first = WindowId::new(request.window.id().number() - back);
+                    let first = WindowId::new(request.window.id().number().checked_sub(back)?);
                     settings.calendar.stretch(first, horizon.windows)
                 })
                 .map(|(start, end)| self.spent_between(start, end))

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde_json::json;
 
-use super::{FlushedWindow, Ingest, IngestEffect, IngestNote, LEAST, Phase, Sealings};
+use super::{FLUSH_MAX, FlushedWindow, Ingest, IngestEffect, IngestNote, LEAST, Phase, Sealings};
 use crate::model::{Counts, WindowId};
 use crate::planted;
 use crate::protocol::Why;
@@ -131,6 +131,10 @@ impl Ingest {
         let mut effects = Vec::new();
         match ended {
             Ended::Committed => {
+                if self.n_uncommitted() >= self.most {
+                    // A leader that is replaced makes a flush slow for once: by and by they become large again.
+                    self.most = self.most.saturating_add(self.most / 8).min(FLUSH_MAX);
+                }
                 let windows = self.flushed(sealings);
                 let counts = self.committed(sealings);
                 effects.push(IngestEffect::Tell(IngestNote::Flushed { counts, windows }));
@@ -138,6 +142,8 @@ impl Ingest {
             }
             // What was lost is dropped when the group says so; the rest is sent again.
             Ended::Aborted | Ended::Lost => self.must_poll = true,
+            // So few are not too many: somebody who leads something is being replaced.
+            Ended::TooLong if self.n_uncommitted() <= LEAST => self.must_poll = true,
             Ended::TooLong => return self.start_over_with_less(),
             Ended::Fenced(reason) => return vec![self.leave(Why::Replaced(reason))],
             Ended::Unknown(reason) => return vec![self.leave(Why::Unknown(reason))],
