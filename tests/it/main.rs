@@ -33,6 +33,7 @@ mod run_closing;
 mod run_oddities;
 mod run_attacked;
 #[cfg(feature = "tls")]
+mod run_schedule;
 mod run_secure;
 mod run_avro;
 mod run_brokers;

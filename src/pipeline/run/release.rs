@@ -120,12 +120,23 @@ fn turn(service: &Service<'_>, group: &Group, worker: &Releaser<Renderer>) {
         windows: pending.map_or(Vec::new(), |pending| pending.gathered().map(line).collect()),
         n_taps: pending.map_or(0, |pending| pending.n_taps()),
         n_bytes: pending.map_or(0, |pending| pending.n_bytes()),
+        done_through: pending.and_then(|pending| pending.done_through()),
     });
+    service.observers.tell(&RunEvent::NextDue(next_due(service)));
     if let Some(status) = group.status() {
         service.observers.tell(&RunEvent::Client("release", status.numbers));
     }
     service.health.ready(Part::Release, true);
     service.health.doing(Part::Release, "working");
+}
+
+/// When the next release can be expected.
+fn next_due(service: &Service<'_>) -> Option<jiff::Timestamp> {
+    let settings = service.settings;
+    let window = service.observers.status.next(&settings.calendar)?;
+    let is_past = settings.to.is_some_and(|to| window.span().to > to);
+    let closes_after = settings.closing.closes_after().filter(|_| !is_past)?;
+    Some(settings.release.schedule.expected(&settings.calendar, &window, closes_after))
 }
 
 /// Shows the ledger as another worker writes it. Who does the work shows each change itself.
