@@ -13,6 +13,7 @@ mod generated;
 mod positions;
 mod statement;
 mod suppression;
+mod taxonomies;
 
 const STATIONS: &str = "id,name,lat,lon,line\na,A,1,2,red\nb,B,1,3,red\nc,C,2,2,blue\nd,D,2,3,\n";
 

@@ -7,6 +7,7 @@ mod stores;
 mod support;
 mod service;
 mod suppression;
+mod taxonomies;
 mod lk_promises;
 mod broker;
 mod broker_facts;
