@@ -8,6 +8,7 @@ mod support;
 mod service;
 mod suppression;
 mod taxonomies;
+mod dptd;
 mod lk_promises;
 mod broker;
 mod broker_facts;
