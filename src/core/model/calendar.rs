@@ -7,11 +7,13 @@
 //! the skipped hour does not exist. Slots are counted in elapsed time from the window's start: a 25-hour
 //! day has 25 hourly slots.
 
-use std::fmt;
+mod window;
+
+pub use window::Window;
 
 use jiff::civil::{Date, DateTime};
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 /// Seconds from 1970-01-01 to Monday 1970-01-05, both civil.
 const FIRST_MONDAY_SECS: i64 = 4 * 86_400;
@@ -271,126 +273,6 @@ pub struct Span {
     pub from: DateTime,
     /// The moment after the last.
     pub to: DateTime,
-}
-
-/// One window: a stretch of time cut into slots.
-#[derive(Clone, Debug)]
-pub struct Window {
-    id: WindowId,
-    start: Timestamp,
-    end: Timestamp,
-    start_civil: DateTime,
-    end_civil: DateTime,
-    zone: TimeZone,
-    slot_millis: i64,
-    n_slots: u32,
-}
-
-impl Window {
-    pub fn id(&self) -> WindowId {
-        self.id
-    }
-
-    /// The first instant.
-    pub fn start(&self) -> Timestamp {
-        self.start
-    }
-
-    /// The instant after the last.
-    pub fn end(&self) -> Timestamp {
-        self.end
-    }
-
-    /// How many slots it has; public, from the calendar alone.
-    pub fn n_slots(&self) -> u32 {
-        self.n_slots
-    }
-
-    /// The length of a slot.
-    pub fn slot_secs(&self) -> i64 {
-        self.slot_millis / 1_000
-    }
-
-    /// Milliseconds from the window's start, if the instant lies inside.
-    pub fn offset_millis(&self, instant: Timestamp) -> Option<u32> {
-        if instant < self.start || self.end <= instant {
-            return None;
-        }
-        // 31 days and a clock change are 2.7 thousand million milliseconds: 32 bits hold them.
-        u32::try_from(instant.as_millisecond() - self.start.as_millisecond()).ok()
-    }
-
-    /// How long it is, in milliseconds.
-    pub fn length_millis(&self) -> u32 {
-        u32::try_from(self.end.as_millisecond() - self.start.as_millisecond())
-            .expect("31 days and a clock change fit 32 bits")
-    }
-
-    /// The slot of a moment so many milliseconds after the start.
-    pub fn slot_at(&self, offset_millis: u32) -> u32 {
-        u32::try_from(i64::from(offset_millis) / self.slot_millis).expect("a quotient of 32 bits")
-    }
-
-    /// The instant a slot begins.
-    pub fn slot_start(&self, slot: u32) -> Timestamp {
-        self.start + SignedDuration::from_millis(self.slot_millis * i64::from(slot))
-    }
-
-    /// How a slot is written in a release: its start with offset, `2015-11-09T07:00-06:00`.
-    pub fn slot_label(&self, slot: u32) -> String {
-        let form = if self.slot_millis % 60_000 == 0 && self.start.as_second() % 60 == 0 {
-            "%Y-%m-%dT%H:%M%:z"
-        } else {
-            "%Y-%m-%dT%H:%M:%S%:z"
-        };
-        self.slot_start(slot).to_zoned(self.zone.clone()).strftime(form).to_string()
-    }
-
-    /// The service day that a slot belongs to: days begin when the window does.
-    pub fn service_date(&self, slot: u32) -> String {
-        let civil = self.slot_start(slot).to_zoned(self.zone.clone()).datetime();
-        let begins = self.start_civil.time().duration_since(jiff::civil::Time::midnight());
-        civil.saturating_sub(begins).date().to_string()
-    }
-
-    /// The directory name of its release, `20151109T0400_20151110T0400`.
-    pub fn name(&self) -> String {
-        format!("{}_{}", compact(self.start_civil), compact(self.end_civil))
-    }
-
-    /// The range that is this window alone.
-    pub fn span(&self) -> Span {
-        Span { from: self.start_civil, to: self.end_civil }
-    }
-
-    /// The start with its offset, for people.
-    pub fn start_label(&self) -> String {
-        self.labelled(self.start)
-    }
-
-    /// The end with its offset, for people.
-    pub fn end_label(&self) -> String {
-        self.labelled(self.end)
-    }
-
-    /// The zone's name.
-    pub fn zone_name(&self) -> &str {
-        self.zone.iana_name().unwrap_or("UTC")
-    }
-
-    fn labelled(&self, instant: Timestamp) -> String {
-        instant.to_zoned(self.zone.clone()).strftime("%Y-%m-%dT%H:%M%:z").to_string()
-    }
-}
-
-impl fmt::Display for Window {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name())
-    }
-}
-
-fn compact(civil: DateTime) -> String {
-    civil.strftime("%Y%m%dT%H%M").to_string()
 }
 
 #[cfg(test)]
