@@ -11,7 +11,7 @@ use crate::config::{self, Settings, Statement};
 use crate::engine::{DEFAULT, ExpectedError, Figure, Forecast, Registry, ShareFact, USUAL_CARDS};
 use crate::kafka;
 use crate::ledger::Tail;
-use crate::model::Missed;
+use crate::model::{Missed, Outline};
 use crate::pipeline::books;
 
 #[derive(clap::Args)]
@@ -161,6 +161,9 @@ fn say_settings(settings: &Settings, forecast: &Forecast, spent: &Spent) {
     if let Some(advice) = recommended(settings) {
         say(&format!("recommended    {advice}"));
     }
+    for outline in settings.engine.taxonomies(calendar.slots_nominal()) {
+        say_taxonomy(&outline);
+    }
     say_forecast(forecast);
     say(&format!("spent          {}", spent.words));
     if let Some(kafka) = &settings.kafka {
@@ -188,6 +191,16 @@ fn recommended(settings: &Settings) -> Option<String> {
              tapveil generate --like and tapveil compare"
         )
     })
+}
+
+/// A taxonomy as a tree. A large city has hundreds of groups; a page of them is enough to see what is meant.
+fn say_taxonomy(outline: &Outline) {
+    const LINES: usize = 40;
+    let Outline { key, groups, height, leaves, .. } = outline;
+    say(&format!("{key:<20} {leaves} leaves, {groups} groups, height {height}"));
+    for line in outline.drawing(LINES) {
+        say(&format!("  {line}"));
+    }
 }
 
 fn say_forecast(forecast: &Forecast) {
@@ -252,6 +265,7 @@ fn as_json(settings: &Settings, forecast: &Forecast, spent_micro: Option<u64>) -
         "releases": due_words(settings),
         "stations": settings.stations.len(),
         "engine": { "name": engine.name, "version": engine.version, "parameters": parameters },
+        "taxonomies": settings.engine.taxonomies(settings.calendar.slots_nominal()),
         "shares": forecast.shares,
         "expected_error": forecast.expected_error,
         "spent_micro": spent_micro,

@@ -22,7 +22,9 @@ use super::live_check::{closing, http, log, release};
 use super::schedule::length;
 use super::station_check::{aliased, stations};
 use super::warnings::{Warning, warnings};
-use super::{Caps, Feed, LedgerAndSecret, Settings, TripRule, kafka_check, migrate};
+use super::{
+    Caps, Feed, LedgerAndSecret, Settings, TripRule, kafka_check, migrate, taxonomy_check,
+};
 use crate::engine::{Engine, Legs, Registration, Registry, World};
 use crate::ledger::Horizon;
 use crate::model::{Calendar, CalendarError, MicroEpsilon, Stations};
@@ -77,6 +79,7 @@ fn read(file: &mut File<'_>, base: &Path, registry: &Registry) -> Option<Setting
         .and_then(|(calendar, window)| range(file, calendar, window));
     let has_kinds = format.as_ref().map(|format| format.mapping().kind.is_some());
     let trips = trips(file, has_kinds);
+    taxonomy_check::read_files(file, registry, base);
     let engine = engine(file, registry, &stations, &calendar, &window, trips);
     let caps = caps(file);
     if let (Some(engine), Some(caps)) = (&engine, &caps) {

@@ -21,6 +21,7 @@ mod migrate;
 mod odds;
 mod statement;
 mod station_check;
+mod taxonomy_check;
 mod variant;
 mod warnings;
 

@@ -14,6 +14,7 @@ mod positions;
 mod schedule;
 mod statement;
 mod suppression;
+mod taxonomies;
 
 const STATIONS: &str = "id,name,lat,lon,line\na,A,1,2,red\nb,B,1,3,red\nc,C,2,2,blue\nd,D,2,3,\n";
 

@@ -7,6 +7,8 @@ mod stores;
 mod support;
 mod service;
 mod suppression;
+mod taxonomies;
+mod dptd;
 mod lk_promises;
 mod broker;
 mod broker_facts;
