@@ -16,7 +16,7 @@ use prometheus::{
 use crate::model::{Counts, MicroEpsilon, Reject};
 
 /// Why a release was withheld; the closed set of label values.
-pub const WITHHELD: [&str; 4] = ["repeat", "overlap", "mixed", "cap"];
+pub const WITHHELD: [&str; 5] = ["repeat", "overlap", "mixed", "cap", "missed"];
 
 /// All metrics, registered and at zero.
 pub struct Metrics {
@@ -42,6 +42,7 @@ pub struct Metrics {
     verify_failures: IntCounter,
     kafka: KafkaMetrics,
     last_release: IntGauge,
+    next_due: IntGauge,
     spent: Gauge,
     left: Gauge,
 }
@@ -112,6 +113,7 @@ impl Metrics {
                 "tapveil_publish_last_release_timestamp_seconds",
                 "When the last release was put in place.",
             ),
+            next_due: next_due(&registry),
             spent: gauge("tapveil_ledger_epsilon_spent", "Budget spent over the feed's life."),
             left: gauge("tapveil_ledger_epsilon_left", "Budget left over the feed's life."),
             registry: registry.clone(),
@@ -155,6 +157,11 @@ impl Metrics {
         self.releases.with_label_values(&[engine]).inc();
         self.seal_to_commit_seconds.observe(seconds_since_seal);
         self.last_release.set(now_secs);
+    }
+
+    /// When the next release can be expected.
+    pub fn next_due(&self, at_secs: i64) {
+        self.next_due.set(at_secs);
     }
 
     /// A flush took so long.
@@ -332,6 +339,11 @@ fn seal_to_commit_seconds(registry: &Registry) -> Histogram {
     seconds
 }
 
+fn next_due(registry: &Registry) -> IntGauge {
+    let name = "tapveil_publish_next_due_timestamp_seconds";
+    int_gauge(registry, name, "When the next release can be expected; 0: unknown, or none.")
+}
+
 fn flush_seconds(registry: &Registry) -> Histogram {
     let options =
         HistogramOpts::new("tapveil_ingest_flush_seconds", "Time a flush took to be committed.")
@@ -368,6 +380,8 @@ mod tests {
             "tapveil_ingest_rejects_total{reason=\"late\"} 0",
             "tapveil_publish_withheld_total{reason=\"cap\"} 0",
             "tapveil_ingest_replayed_total 0",
+            "tapveil_publish_withheld_total{reason=\"missed\"} 0",
+            "tapveil_publish_next_due_timestamp_seconds 0",
             "tapveil_verify_failures_total 0",
             "tapveil_window_bytes_held 0",
             "tapveil_kafka_brokers_up{client=\"release\"} 0",

@@ -11,6 +11,7 @@ use crate::config::{self, Settings, Statement};
 use crate::engine::{DEFAULT, ExpectedError, Figure, Forecast, Registry, ShareFact, USUAL_CARDS};
 use crate::kafka;
 use crate::ledger::Tail;
+use crate::model::{Missed, Outline};
 use crate::pipeline::books;
 
 #[derive(clap::Args)]
@@ -125,17 +126,33 @@ fn would_publish_nothing(settings: &Settings, forecast: &Forecast, cards: u64) -
     ))
 }
 
+/// When `run` releases, and what it makes up for.
+fn due_words(settings: &Settings) -> String {
+    let schedule = &settings.release.schedule;
+    let due = match schedule.is_at_once() {
+        true => "as soon as a window is complete".to_owned(),
+        false => format!("due {schedule}"),
+    };
+    match schedule.missed {
+        Missed::All => format!("{due}; after a downtime all that were missed, in order"),
+        Missed::Within(late) => {
+            format!("{due}; one that is late by more than {late:#} is not made, and costs nothing")
+        }
+    }
+}
+
 fn say_settings(settings: &Settings, forecast: &Forecast, spent: &Spent) {
     let engine = settings.engine.describe();
     let calendar = &settings.calendar;
     say(&format!("configuration  {}", settings.digest));
     say(&format!(
-        "windows        {}s long, {} slots of {}s, {}",
-        calendar.length_secs(),
+        "windows        {} long, {} slots of {}s, {}",
+        config::window_length(calendar.length()),
         calendar.slots_nominal(),
         calendar.slot_secs(),
         calendar.zone().iana_name().unwrap_or("UTC")
     ));
+    say(&format!("releases       {}", due_words(settings)));
     say(&format!("stations       {}", settings.stations.len()));
     say(&format!("engine         {}, revision {}", engine.name, engine.version));
     for (name, value) in &engine.parameters {
@@ -143,6 +160,9 @@ fn say_settings(settings: &Settings, forecast: &Forecast, spent: &Spent) {
     }
     if let Some(advice) = recommended(settings) {
         say(&format!("recommended    {advice}"));
+    }
+    for outline in settings.engine.taxonomies(calendar.slots_nominal()) {
+        say_taxonomy(&outline);
     }
     say_forecast(forecast);
     say(&format!("spent          {}", spent.words));
@@ -171,6 +191,16 @@ fn recommended(settings: &Settings) -> Option<String> {
              tapveil generate --like and tapveil compare"
         )
     })
+}
+
+/// A taxonomy as a tree. A large city has hundreds of groups; a page of them is enough to see what is meant.
+fn say_taxonomy(outline: &Outline) {
+    const LINES: usize = 40;
+    let Outline { key, groups, height, leaves, .. } = outline;
+    say(&format!("{key:<20} {leaves} leaves, {groups} groups, height {height}"));
+    for line in outline.drawing(LINES) {
+        say(&format!("  {line}"));
+    }
 }
 
 fn say_forecast(forecast: &Forecast) {
@@ -232,8 +262,10 @@ fn as_json(settings: &Settings, forecast: &Forecast, spent_micro: Option<u64>) -
         "format": JSON_FORMAT,
         "config_sha256": settings.digest,
         "slots": settings.calendar.slots_nominal(),
+        "releases": due_words(settings),
         "stations": settings.stations.len(),
         "engine": { "name": engine.name, "version": engine.version, "parameters": parameters },
+        "taxonomies": settings.engine.taxonomies(settings.calendar.slots_nominal()),
         "shares": forecast.shares,
         "expected_error": forecast.expected_error,
         "spent_micro": spent_micro,

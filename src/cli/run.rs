@@ -16,7 +16,6 @@ use crate::metrics::{Board, Health, Metrics, Status};
 use crate::pipeline::Observers;
 use crate::pipeline::run::{Role, Service, Stop};
 use crate::publish::Place;
-use crate::seal::Closing;
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
@@ -156,10 +155,8 @@ fn facts(settings: &Settings) -> Facts {
         title: settings.release.title.clone(),
         calendar: settings.calendar.clone(),
         range,
-        closes_after: match settings.closing {
-            Closing::Arrival { grace, clock_margin } => Some(grace + clock_margin),
-            Closing::Watermark { .. } => None,
-        },
+        closes_after: settings.closing.closes_after(),
+        schedule: settings.release.schedule.clone(),
         release_dir: settings.release.place.as_ref().and_then(Place::directory).map(Path::to_owned),
         lifetime: settings.caps.lifetime,
         horizon: settings.caps.horizon.map(|horizon| (horizon.windows, horizon.cap)),

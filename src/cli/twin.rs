@@ -35,7 +35,7 @@ pub(super) fn run(given: &Given<'_>, out: &Path, registry: &Registry) -> Result<
     };
     let stops: Vec<Stop> = settings.stations.iter().map(stop).collect();
     let start = settings.from.map(|from| from.date());
-    let days = u32::try_from(settings.calendar.length_secs().div_euclid(86_400)).unwrap_or(7);
+    let days = u32::try_from(settings.calendar.longest_secs().div_euclid(86_400)).unwrap_or(7);
     let city = City::twin(&stops, days, start, totals, given.seed)
         .map_err(|error| Failure::usage(error.to_string()))?;
     let format = settings.feed.format.as_ref();

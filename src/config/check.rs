@@ -19,12 +19,15 @@ use super::keys::{
     WindowKeys, sections,
 };
 use super::live_check::{closing, http, log, release};
+use super::schedule::length;
 use super::station_check::{aliased, stations};
 use super::warnings::{Warning, warnings};
-use super::{Caps, Feed, LedgerAndSecret, Settings, TripRule, kafka_check, migrate};
+use super::{
+    Caps, Feed, LedgerAndSecret, Settings, TripRule, kafka_check, migrate, taxonomy_check,
+};
 use crate::engine::{Engine, Legs, Registration, Registry, World};
 use crate::ledger::Horizon;
-use crate::model::{Calendar, MicroEpsilon, Stations};
+use crate::model::{Calendar, CalendarError, MicroEpsilon, Stations};
 use crate::secret::{SECRET_BYTES, Secret};
 
 /// All checks; complaints of all of them at once.
@@ -76,12 +79,14 @@ fn read(file: &mut File<'_>, base: &Path, registry: &Registry) -> Option<Setting
         .and_then(|(calendar, window)| range(file, calendar, window));
     let has_kinds = format.as_ref().map(|format| format.mapping().kind.is_some());
     let trips = trips(file, has_kinds);
+    taxonomy_check::read_files(file, registry, base);
     let engine = engine(file, registry, &stations, &calendar, &window, trips);
     let caps = caps(file);
     if let (Some(engine), Some(caps)) = (&engine, &caps) {
         check_prices(file, engine.as_ref(), caps);
     }
-    let (release, http, log) = (release(file, base), http(file, base), log(file));
+    let release = release(file, base, window.as_ref().map(|window| window.close));
+    let (http, log) = (http(file, base), log(file));
     let kafka = kafka_check::kafka(file, base);
     version?;
     let (feed, window, engine) = (feed?, window?, engine?);
@@ -171,16 +176,16 @@ fn ledger_file(file: &mut File<'_>, base: &Path) -> Option<PathBuf> {
 }
 
 fn calendar(file: &mut File<'_>, zone: TimeZone, window: &WindowKeys) -> Option<Calendar> {
-    let (length, slot) = (window.length.0.as_secs(), window.slot.0.as_secs());
-    match Calendar::new(zone, length, window.day_start.0, slot) {
-        Ok(calendar) => Some(calendar),
-        Err(complaints) => {
-            for complaint in complaints {
-                file.complain(complaint.key(), complaint);
-            }
-            None
-        }
+    // The rest is checked with the length as it is written: all complaints come at once.
+    let weeks = length(window);
+    let length = weeks.clone().unwrap_or(window.length.0);
+    let calendar = Calendar::new(zone, length, window.day_start.0, window.slot.0.as_secs());
+    let wrong = calendar.as_ref().err().into_iter().flatten().cloned();
+    let complaints: Vec<CalendarError> = weeks.err().into_iter().chain(wrong).collect();
+    for complaint in &complaints {
+        file.complain(complaint.key(), complaint);
     }
+    calendar.ok().filter(|_| complaints.is_empty())
 }
 
 type Range = (Option<DateTime>, Option<DateTime>);

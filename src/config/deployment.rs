@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::Settings;
-use super::odds::days;
+use super::odds::window_length;
 use crate::guarantee::Guarantee;
 
 /// The record; `None` for an engine that promises no differential privacy.
@@ -22,7 +22,7 @@ pub fn deployment_record(settings: &Settings) -> Option<Value> {
     });
     let caps: Vec<String> = [lifetime, horizon].into_iter().flatten().collect();
     let caps = if caps.is_empty() { "no cap over releases".to_owned() } else { caps.join("; ") };
-    let length = days(settings.calendar.length_secs());
+    let length = window_length(settings.calendar.length());
     Some(json!({
         "url_slug": settings.feed.id.to_lowercase(),
         "status": "Draft",

@@ -9,7 +9,7 @@ use super::leaf::duration_secs;
 use crate::declare::{Presence, inline};
 use crate::engine::Registry;
 use crate::ingest::format::{KeepRule, KindRule, ValueTable};
-use crate::model::Digest;
+use crate::model::{Digest, Length};
 
 /// Keys outside the engine whose text can change a release, in a fixed order.
 const KEYS: [&str; 13] = [
@@ -46,6 +46,9 @@ pub(super) fn digest(file: &File<'_>, registry: &Registry, settings: &Settings) 
     text.push_str(&format!("window.max_length = {longest}\n"));
     // Naming the zone, even the default one, decides whether local times count.
     text.push_str(&format!("feed.local_times = {}\n", settings.feed.local_zone.is_some()));
+    if let Length::Weeks { begin, .. } = settings.calendar.length() {
+        text.push_str(&format!("window.week_start = {begin:?}\n"));
+    }
     text.push_str(&rules(file, registry, settings));
     let engine = settings.engine.describe();
     text.push_str(&format!(

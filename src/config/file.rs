@@ -41,6 +41,29 @@ impl<'a> File<'a> {
         })?
     }
 
+    /// Puts another value in place of what the user wrote at a dotted name.
+    pub(super) fn replace(&mut self, key: &str, value: Value) {
+        if let Some((table, name)) = self.table_of(key) {
+            table.insert(name.to_owned(), value);
+        }
+    }
+
+    /// Takes away what the user wrote at a dotted name, after a complaint about it.
+    pub(super) fn remove(&mut self, key: &str) {
+        if let Some((table, name)) = self.table_of(key) {
+            table.remove(name);
+        }
+    }
+
+    fn table_of<'k>(&mut self, key: &'k str) -> Option<(&mut Map<String, Value>, &'k str)> {
+        let (path, name) = key.rsplit_once('.').unwrap_or(("", key));
+        let mut table = &mut self.root;
+        for part in path.split('.').filter(|part| !part.is_empty()) {
+            table = table.get_mut(part)?.as_object_mut()?;
+        }
+        Some((table, name))
+    }
+
     /// Whether the user wrote this key.
     pub(super) fn is_written(&self, key: &str) -> bool {
         self.value(key).is_some()

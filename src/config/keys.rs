@@ -4,6 +4,7 @@ use super::leaf::{
     Address, Brokers, FeedId, FormatName, KafkaName, Keep, Layouts, Meanings, Percent, RouteTypes,
     Seconds, TimeOfDay, Version, Zone,
 };
+use super::schedule::{Day, Days, MissedRule, SomeDays, WindowLength};
 use crate::declare::{Epsilon, Names, Positive, Section};
 use crate::engine::{self, Legs, Registry};
 use crate::ingest::format;
@@ -157,8 +158,10 @@ crate::keys! {
     /// How time is cut. Which windows exist is public.
     pub(super) struct WindowKeys {
         /// 1m … 31d, civil time, counted from Monday 1970-01-05 at day_start; under a day it divides 24h, over a day it
-        /// is whole days
-        length: Seconds<0, MONTH> = default("1d");
+        /// is whole days. Or "1month": calendar months
+        length: WindowLength = default("1d");
+        /// the first day of windows of whole weeks: mon … sun
+        week_start: Day = default("mon");
         /// when a service day begins: the night's last trips belong to the day before
         day_start: TimeOfDay = default("04:00");
         /// time resolution of a release; divides length
@@ -268,7 +271,18 @@ crate::keys! {
         /// for `tapveil run`: files beside the topic. A directory, or an object store: s3://bucket/prefix, gs://,
         /// az://; who we are there stands in the environment, where the store's own tools look
         dir: String = optional("releases");
-        /// for `tapveil run`: earliest time of day, in the feed's zone
+        /// for `tapveil run`: the time of day of releases, as the clocks of the feed's zone show it; left out: as soon
+        /// as a window is complete
+        at: TimeOfDay = optional("06:00");
+        /// for `tapveil run`: whole days after the window's end. Its taps are kept so long, sealed
+        after: Days = default("0d");
+        /// for `tapveil run`: only on these days; left out: every day
+        on: SomeDays = optional(["mon", "tue", "wed", "thu", "fri"]);
+        /// for `tapveil run`, after a downtime. all: every window that was missed is released and paid for, in order,
+        /// with or without taps | a duration like "7d": a window that is late for longer goes without a release and
+        /// costs nothing
+        missed: MissedRule = default("all");
+        /// the older name of `at`
         not_before: TimeOfDay = optional("06:00");
         /// of the data package
         title: String = default("Passenger trips");

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use super::file::File;
 use super::keys::{Close, HttpKeys, LogFormat, LogKeys, LogLevel, ReleaseKeys, WindowKeys};
+use super::schedule::schedule;
+use crate::model::Schedule;
 use crate::publish::Place;
 use crate::seal::Closing;
 
@@ -28,8 +30,8 @@ pub struct ReleaseSettings {
     pub approved: Option<String>,
     /// Where `run` puts releases, beside the topic.
     pub place: Option<Place>,
-    /// Earliest time of day for a release of `run`, in seconds after midnight.
-    pub not_before_secs: Option<i64>,
+    /// When releases of `run` are due.
+    pub schedule: Schedule,
 }
 
 /// Where `run` can be watched.
@@ -64,8 +66,13 @@ pub(super) fn closing(window: &WindowKeys) -> Closing {
     }
 }
 
-pub(super) fn release(file: &mut File<'_>, base: &Path) -> Option<ReleaseSettings> {
+pub(super) fn release(
+    file: &mut File<'_>,
+    base: &Path,
+    close: Option<Close>,
+) -> Option<ReleaseSettings> {
     let keys = file.section::<ReleaseKeys>("release")?;
+    let schedule = schedule(file, &keys, close);
     let place = match keys.dir.as_ref().map(|dir| Place::new(dir, base)).transpose() {
         Ok(place) => place,
         Err(what) => {
@@ -82,7 +89,7 @@ pub(super) fn release(file: &mut File<'_>, base: &Path) -> Option<ReleaseSetting
         retention: keys.retention,
         approved: keys.approved,
         place,
-        not_before_secs: keys.not_before.map(|time| time.0),
+        schedule: schedule?,
     })
 }
 

@@ -16,10 +16,12 @@ mod kafka_check;
 mod keys;
 mod leaf;
 mod live_check;
+mod schedule;
 mod migrate;
 mod odds;
 mod statement;
 mod station_check;
+mod taxonomy_check;
 mod variant;
 mod warnings;
 
@@ -30,6 +32,7 @@ pub use leaf::Percent;
 #[cfg(feature = "kafka")]
 pub(crate) use leaf::duration_secs;
 pub use live_check::{Http, Log, ReleaseSettings, SecretText};
+pub use odds::window_length;
 pub use statement::Statement;
 pub use variant::{Change, load_variant};
 pub use warnings::Warning;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::model::MicroEpsilon;
+use crate::model::{Length, MicroEpsilon};
 
 /// What even odds can become under ε, at most.
 pub(super) struct Odds {
@@ -41,6 +41,15 @@ pub(super) fn days(secs: i64) -> String {
     match secs / unit {
         1 => format!("1 {name}"),
         n => format!("{n} {name}s"),
+    }
+}
+
+/// How long windows are, in words.
+pub fn window_length(length: Length) -> String {
+    match length {
+        Length::Seconds(secs) => days(secs),
+        Length::Weeks { begin, .. } => format!("{} from {begin:?}", days(length.longest_secs())),
+        Length::Month => "1 calendar month".to_owned(),
     }
 }
 

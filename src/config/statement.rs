@@ -7,8 +7,8 @@
 use std::fmt::Write;
 
 use super::Settings;
-use super::odds::{Odds, days};
-use crate::model::{Digest, MicroEpsilon, WindowId};
+use super::odds::{Odds, days, window_length};
+use crate::model::{Digest, MicroEpsilon, Missed, WindowId};
 use crate::seal::Closing;
 
 /// The page and its digest.
@@ -107,7 +107,7 @@ fn released(settings: &Settings) -> String {
          {closing} {windows} A tap that lies more than {} after its arrival does not count.",
         settings.feed.id,
         settings.stations.len(),
-        days(calendar.length_secs()),
+        window_length(calendar.length()),
         days(calendar.slot_secs()),
         days(settings.max_ahead.as_secs()),
     );
@@ -141,8 +141,7 @@ fn meaning(settings: &Settings) -> String {
     }
     let caps = &settings.caps;
     let capped = |epsilon: MicroEpsilon| caps.lifetime.map_or(epsilon, |cap| cap.min(epsilon));
-    let n_year =
-        u64::try_from(365 * 86_400 / settings.calendar.length_secs().max(1)).unwrap_or(1).max(1);
+    let n_year = settings.calendar.length().per_year();
     let year =
         MicroEpsilon::new(price.micro().saturating_mul(n_year).min(MicroEpsilon::MAX.micro()));
     let mut text = filled(
@@ -221,7 +220,22 @@ fn costs(settings: &Settings) -> String {
         "A window is released once. A revision (tapveil revise) is numbered, paid in full, and its manifest states what \
          all releases of its window cost together. Windows without data are released and paid for like any other.",
     );
+    put(&mut text, "", &after_downtime(settings));
     text
+}
+
+/// What is paid for after a time in which the service was down, and perhaps the feed with it.
+fn after_downtime(settings: &Settings) -> String {
+    match settings.release.schedule.missed {
+        Missed::All => "After a downtime of the service every window that was missed is released and paid for, in order, \
+                        even if the feed was down too and nobody's tap is in it (release.missed = \"all\")."
+            .to_owned(),
+        Missed::Within(late) => format!(
+            "After a downtime of the service a window whose release is late by more than {} goes without one and costs \
+             nothing; the others are released and paid for, in order, with or without taps (release.missed).",
+            days(late.as_secs())
+        ),
+    }
 }
 
 /// The day on which the last release is paid for.

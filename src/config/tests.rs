@@ -11,8 +11,10 @@ mod engines;
 mod feed;
 mod generated;
 mod positions;
+mod schedule;
 mod statement;
 mod suppression;
+mod taxonomies;
 
 const STATIONS: &str = "id,name,lat,lon,line\na,A,1,2,red\nb,B,1,3,red\nc,C,2,2,blue\nd,D,2,3,\n";
 
@@ -80,7 +82,7 @@ fn without_place(complaint: &str) -> String {
 fn a_minimal_configuration_loads_with_the_documented_defaults() {
     let settings = Feed::new().load(MINIMAL).unwrap();
     assert_eq!(settings.stations.len(), 4);
-    assert_eq!((settings.calendar.length_secs(), settings.calendar.slots_nominal()), (86_400, 24));
+    assert_eq!((settings.calendar.longest_secs(), settings.calendar.slots_nominal()), (86_400, 24));
     assert_eq!(settings.engine.price().epsilon().to_string(), "1.0");
     assert_eq!(settings.max_length.map(|most| most.get()), Some(12));
     let parameters = settings.engine.describe().parameters;

@@ -13,10 +13,11 @@ const FORMAT: u32 = 1;
 
 /// Which windows there are and how far each is. For the operator: it tells how far the feed is.
 pub(super) fn windows(shown: &Shown) -> Json<Value> {
-    let known = shown.status.snapshot();
+    let (known, now) = (shown.status.snapshot(), shown.facts.clock.now());
     Json(json!({
         "format": FORMAT,
-        "windows": windows::lines(&shown.facts, shown.facts.clock.now(), &known, &shown.board.windows()),
+        "next": windows::next(&shown.facts, now, &known),
+        "windows": windows::lines(&shown.facts, now, &known, &shown.board.windows()),
         "watermark": known.watermark.map(|at| at.to_string()),
     }))
 }

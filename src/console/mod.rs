@@ -27,11 +27,11 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Router, middleware};
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::clock::Clock;
 use crate::metrics::{Board, Health, Metrics, Status};
-use crate::model::{Calendar, MicroEpsilon, WindowId};
+use crate::model::{Calendar, MicroEpsilon, Schedule, Window, WindowId};
 use crate::publish::catalog::{self, Followed};
 
 /// Pages of releases that are kept ready.
@@ -72,6 +72,8 @@ pub struct Facts {
     pub range: Option<(WindowId, WindowId)>,
     /// Taps of a window count until so long after its end; `None`: the taps' own progress closes windows.
     pub closes_after: Option<SignedDuration>,
+    /// When releases are due.
+    pub schedule: Schedule,
     /// Where releases lie as files.
     pub release_dir: Option<PathBuf>,
     /// Cap over everything.
@@ -97,6 +99,12 @@ impl Facts {
         self.range.is_none_or(|(first, past)| first <= window && window < past)
     }
 
+    /// When a window's release can be expected, as far as clocks decide that.
+    fn expected(&self, window: &Window) -> Timestamp {
+        let closes_after = self.closes_after.unwrap_or_default();
+        self.schedule.expected(&self.calendar, window, closes_after)
+    }
+
     #[cfg(test)]
     fn for_test(calendar: Calendar) -> Self {
         Self {
@@ -105,6 +113,7 @@ impl Facts {
             calendar,
             range: None,
             closes_after: Some(SignedDuration::from_secs(10)),
+            schedule: Schedule::default(),
             release_dir: None,
             lifetime: None,
             horizon: None,

@@ -2,7 +2,7 @@
 
 use maud::{DOCTYPE, Markup, html};
 
-use super::windows::{self, Line};
+use super::windows::{self, Line, Next};
 use super::{Facts, Shown};
 use crate::metrics::Snapshot;
 use crate::model::MicroEpsilon;
@@ -112,7 +112,8 @@ fn spent_sentence(facts: &Facts, known: &Snapshot) -> String {
 /// Where every window is. For the operator: it shows how far the feed is.
 pub(super) fn windows(shown: &Shown) -> Markup {
     let (facts, known) = (&shown.facts, shown.status.snapshot());
-    let lines = windows::lines(facts, facts.clock.now(), &known, &shown.board.windows());
+    let now = facts.clock.now();
+    let lines = windows::lines(facts, now, &known, &shown.board.windows());
     let closing = match facts.closes_after {
         Some(after) => format!(
             "Taps of a window count until {} after its end, by the broker's clock.",
@@ -127,12 +128,13 @@ pub(super) fn windows(shown: &Shown) -> Markup {
             p.operator { "For operators only: this page shows how far the raw feed is." }
             (unusable(&known))
             p { (closing) }
+            (next_release(windows::next(facts, now, &known)))
             p { "Watermark (latest tap read): " (known.watermark.map_or("none yet".to_owned(), |at| at.to_string())) }
             @if lines.is_empty() { p { "No window yet: the release worker has not opened the ledger." } }
             @else { div.wide { table {
                 thead { tr {
-                    th { "From" } th { "To" } th { "State" } th { "Closes in" } th { "Partitions done" }
-                    th.n { "Taps" } th { "Note" }
+                    th { "From" } th { "To" } th { "State" } th { "Note" } th { "Closes in" } th { "Release due" }
+                    th { "Partitions done" } th.n { "Taps" }
                 } }
                 tbody { @for line in &lines { (window_row(line)) } }
             } } }
@@ -140,14 +142,36 @@ pub(super) fn windows(shown: &Shown) -> Markup {
     )
 }
 
+/// A release takes its time: the alert of deploy/prometheus waits, too.
+const LATE_SECS: i64 = 900;
+
+fn next_release(next: Option<Next>) -> Markup {
+    html! {
+        @if let Some(next) = next {
+            @if next.overdue_seconds > LATE_SECS {
+                p.operator role="alert" {
+                    "The release of " (next.window) " was due " (next.due) ": it is overdue for "
+                    (words(next.overdue_seconds)) "."
+                }
+            } @else {
+                p {
+                    "Next release: " (next.window) ", due " (next.due)
+                    @if next.due_in_seconds > 0 { ", in " (words(next.due_in_seconds)) } "."
+                }
+            }
+        }
+    }
+}
+
 fn window_row(line: &Line) -> Markup {
     html! {
         tr {
             td { (line.start) } td { (line.end) } td { span.state { (line.state.name()) } }
+            td { @if let Some(reason) = &line.reason { (reason) } }
             td { @if let Some(secs) = line.closes_in_seconds { (words(secs)) } }
+            td { @if let Some(due) = &line.due { (due) } }
             td { @if let Some((n, of)) = line.finished { (n) " of " (of) } }
             td.n { @if let Some(taps) = line.taps { (taps) } }
-            td { @if let Some(reason) = &line.reason { (reason) } }
         }
     }
 }

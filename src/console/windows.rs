@@ -53,8 +53,39 @@ pub(super) struct Line {
     pub(super) finished: Option<(u32, u32)>,
     /// Taps of it that this process has committed; none where it has not ingested any.
     pub(super) taps: Option<u64>,
+    /// When its release can be expected; none for one that has gone its way.
+    pub(super) due: Option<String>,
     /// Why it is withheld.
     pub(super) reason: Option<String>,
+}
+
+/// The release that comes next.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub(super) struct Next {
+    pub(super) window: String,
+    /// When it can be expected.
+    pub(super) due: String,
+    /// Until then.
+    pub(super) due_in_seconds: i64,
+    /// For how long it is overdue; 0 where the taps' own progress closes windows.
+    pub(super) overdue_seconds: i64,
+}
+
+/// The release that comes next; none before the ledger is open, and after the last of a range.
+pub(super) fn next(facts: &Facts, now: Timestamp, known: &Snapshot) -> Option<Next> {
+    let window = known.next(&facts.calendar).filter(|window| facts.exists(window.id()))?;
+    let due = facts.expected(&window);
+    let late = now.duration_since(due).as_secs().max(0);
+    Some(Next {
+        window: window.name(),
+        due: label(facts, due),
+        due_in_seconds: due.duration_since(now).as_secs().max(0),
+        overdue_seconds: if facts.closes_after.is_some() { late } else { 0 },
+    })
+}
+
+fn label(facts: &Facts, at: Timestamp) -> String {
+    at.to_zoned(facts.calendar.zone().clone()).strftime("%Y-%m-%dT%H:%M%:z").to_string()
 }
 
 /// The windows that matter now, the latest first.
@@ -116,6 +147,8 @@ fn line(facts: &Facts, now: Timestamp, known: &Snapshot, window: &Window) -> Lin
             .map(until),
         finished,
         taps: None,
+        due: (!matches!(state, State::Released | State::Withheld))
+            .then(|| label(facts, facts.expected(window))),
         reason,
     }
 }
@@ -126,7 +159,7 @@ mod tests {
 
     use super::*;
     use crate::metrics::{Booked, Gathered};
-    use crate::model::{Calendar, MicroEpsilon};
+    use crate::model::{Calendar, MicroEpsilon, Schedule};
 
     fn at(text: &str) -> Timestamp {
         text.parse().unwrap()
@@ -160,6 +193,30 @@ mod tests {
             is_settled: true,
         }];
         assert_eq!(state("2026-01-01T12:01:30Z", &known), (State::Released, None));
+    }
+
+    #[test]
+    fn the_next_release_is_shown_with_its_time_and_how_late_it_is() {
+        let zone = TimeZone::get("America/Toronto").unwrap();
+        let calendar = Calendar::new(zone, 86_400, 0, 3_600).unwrap();
+        let six = Some(jiff::civil::Time::constant(6, 0, 0, 0));
+        let schedule = Schedule { at: six, after_days: 1, ..Schedule::default() };
+        let facts = Facts { schedule, ..Facts::for_test(calendar.clone()) };
+        let window = calendar.window_at(at("2026-10-30T12:00:00-04:00")).unwrap();
+        let known = Snapshot { first: Some(window.id()), ..Snapshot::default() };
+        let shown = next(&facts, at("2026-11-01T05:59:00-05:00"), &known).unwrap();
+        assert_eq!(
+            (shown.window.as_str(), shown.due.as_str()),
+            ("20261030T0000_20261031T0000", "2026-11-01T06:00-05:00")
+        );
+        assert_eq!((shown.due_in_seconds, shown.overdue_seconds), (60, 0));
+        let late = next(&facts, at("2026-11-01T07:00:00-05:00"), &known).unwrap();
+        assert_eq!((late.due_in_seconds, late.overdue_seconds), (0, 3_600));
+        let backfill = Facts { closes_after: None, ..Facts::for_test(calendar) };
+        let late = next(&backfill, at("2026-11-01T07:00:00-05:00"), &known).unwrap();
+        assert_eq!(late.overdue_seconds, 0, "the taps' own times decide");
+        let done = Facts { range: Some((window.id(), window.id())), ..backfill };
+        assert_eq!(next(&done, at("2026-11-01T07:00:00-05:00"), &known), None);
     }
 
     /// An ingest worker knows no ledger; the board alone tells what it gathers.

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 
-use crate::model::{MicroEpsilon, WindowId};
+use crate::model::{Calendar, MicroEpsilon, Window, WindowId};
 
 /// A window on its way to its release.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,6 +39,8 @@ pub struct Snapshot {
     pub first: Option<WindowId>,
     /// Windows on their way.
     pub gathered: Vec<Gathered>,
+    /// The last window that has gone its way, as far as the positions know.
+    pub done_through: Option<WindowId>,
     /// The ledger, oldest first.
     pub booked: Vec<Booked>,
     /// Windows without a release, with the reason.
@@ -55,6 +57,15 @@ impl Snapshot {
     /// Windows whose release is in place.
     pub fn released(&self) -> BTreeSet<WindowId> {
         self.booked.iter().filter(|line| line.is_settled).map(|line| line.window).collect()
+    }
+
+    /// The window whose release comes next.
+    pub fn next(&self, calendar: &Calendar) -> Option<Window> {
+        let first = calendar.window(self.first?)?;
+        let settled = self.booked.iter().filter(|line| line.is_settled).map(|line| line.end);
+        let withheld = self.withheld.keys().chain(&self.done_through);
+        let withheld = withheld.filter_map(|id| calendar.window(*id)).map(|window| window.end());
+        calendar.window_at(settled.chain(withheld).fold(first.start(), Timestamp::max))
     }
 
     /// Everything ever booked.
@@ -93,8 +104,15 @@ impl Status {
     }
 
     /// Which windows are on their way.
-    pub fn gathered(&self, windows: Vec<Gathered>) {
-        self.lock().gathered = windows;
+    pub fn gathered(&self, windows: Vec<Gathered>, done_through: Option<WindowId>) {
+        let mut now = self.lock();
+        now.gathered = windows;
+        now.done_through = now.done_through.max(done_through);
+    }
+
+    /// The window whose release comes next.
+    pub fn next(&self, calendar: &Calendar) -> Option<Window> {
+        self.lock().next(calendar)
     }
 
     /// A window goes without a release.
@@ -135,6 +153,26 @@ mod tests {
         let now = status.snapshot();
         assert_eq!(now.spent(), MicroEpsilon::new(12));
         assert_eq!(now.released(), BTreeSet::from([WindowId::new(1)]));
+    }
+
+    #[test]
+    fn the_next_release_follows_what_has_gone_its_way() {
+        let days = Calendar::new(jiff::tz::TimeZone::UTC, 86_400, 0, 3_600).unwrap();
+        let next = |known: &Snapshot| known.next(&days).map(|window| window.id().number());
+        let mut known = Snapshot::default();
+        assert_eq!(next(&known), None, "the ledger is not open");
+        known.first = Some(WindowId::new(7));
+        assert_eq!(next(&known), Some(7));
+        let window = days.window(WindowId::new(7)).unwrap();
+        let booked = Booked { start: window.start(), end: window.end(), ..line(7, 5, false) };
+        known.booked.push(booked);
+        assert_eq!(next(&known), Some(7), "paid for, and not in place");
+        known.booked[0].is_settled = true;
+        assert_eq!(next(&known), Some(8));
+        known.withheld.insert(WindowId::new(8), "a cap".to_owned());
+        assert_eq!(next(&known), Some(9));
+        known.done_through = Some(WindowId::new(11));
+        assert_eq!(next(&known), Some(12), "withheld by an earlier process");
     }
 
     #[test]

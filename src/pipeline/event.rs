@@ -99,7 +99,11 @@ pub enum Event {
         n_taps: usize,
         /// Bytes these taps take.
         n_bytes: usize,
+        /// The last window that has gone its way.
+        done_through: Option<crate::model::WindowId>,
     },
+    /// When the next release can be expected; none after the last, or where the taps' own times close windows.
+    NextDue(Option<Timestamp>),
     /// The ledger changed.
     Ledger {
         /// The first window that exists.
@@ -179,6 +183,7 @@ impl Event {
             Self::Held(_) => "held",
             Self::JoiningAgain(_) => "joining_again",
             Self::Holding { .. } => "holding",
+            Self::NextDue(_) => "next_due",
             Self::Ledger { .. } => "ledger",
             Self::Sealed(_) => "sealed",
             Self::EngineRan { .. } => "engine_ran",
@@ -202,6 +207,7 @@ impl Event {
             | Self::Client(..)
             | Self::Watermark(_)
             | Self::Holding { .. }
+            | Self::NextDue(_)
             | Self::Ledger { .. }
             | Self::Sealed(_)
             | Self::EngineRan { .. } => Weight::Silent,
@@ -333,10 +339,11 @@ impl Observers<'_> {
             }
             Event::Client(name, numbers) => metrics.kafka(name, numbers),
             Event::Watermark(greatest) => status.watermark(*greatest),
-            Event::Holding { windows, n_taps, n_bytes } => {
+            Event::Holding { windows, n_taps, n_bytes, done_through } => {
                 metrics.windows_held(windows.len(), *n_taps, *n_bytes);
-                status.gathered(windows.clone());
+                status.gathered(windows.clone(), *done_through);
             }
+            Event::NextDue(at) => metrics.next_due(at.map_or(0, |at| at.as_second())),
             Event::Ledger { first, booked, spent, lifetime } => {
                 metrics.budget(*spent, *lifetime);
                 status.ledger(*first, booked.clone());

@@ -51,7 +51,7 @@ fn release_plan(
             Some(ends) => ends.map(|(first, _)| first),
             None => from(),
         },
-        not_before_secs: settings.release.not_before_secs,
+        schedule: settings.release.schedule.clone(),
         render: publish::Renderer(publish),
     }
 }
@@ -68,7 +68,7 @@ fn codec(settings: &Settings) -> SegmentCodec {
     let layout = format!(
         "{} {} {} {} {:?}",
         settings.stations.digest(),
-        calendar.length_secs(),
+        calendar.length(),
         calendar.day_start_secs(),
         calendar.slot_secs(),
         calendar.zone().iana_name(),

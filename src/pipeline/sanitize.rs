@@ -4,8 +4,6 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::path::Path;
 
-use jiff::SignedDuration;
-
 use super::head::KeptHead;
 use super::release::{Driver, Event, Seams, Source};
 use super::{Error, Observers, books, event, publish_settings, release_plan};
@@ -301,12 +299,11 @@ fn windows_of(settings: &Settings, span: &Span) -> Result<Vec<Window>, Error> {
     }
     let windows: Vec<Window> = settings.calendar.windows_within(span).collect();
     if windows.is_empty() {
-        let length = SignedDuration::from_secs(settings.calendar.length_secs());
         let start = settings.calendar.day_start_secs();
         return Err(Error::NoWindow {
             from: span.from.to_string(),
             to: span.to.to_string(),
-            length: format!("{length:#}"),
+            length: crate::config::window_length(settings.calendar.length()),
             start: format!("{:02}:{:02}", start / 3_600, start % 3_600 / 60),
         });
     }

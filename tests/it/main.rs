@@ -7,6 +7,8 @@ mod stores;
 mod support;
 mod service;
 mod suppression;
+mod taxonomies;
+mod dptd;
 mod lk_promises;
 mod broker;
 mod broker_facts;
@@ -33,6 +35,7 @@ mod run_closing;
 mod run_oddities;
 mod run_attacked;
 #[cfg(feature = "tls")]
+mod run_schedule;
 mod run_secure;
 mod run_avro;
 mod run_brokers;

@@ -13,7 +13,7 @@ use crate::service::{Feed, Worker};
 use crate::web::{ask, get};
 
 /// Where a worker's console is.
-fn console(worker: &mut Worker) -> String {
+pub(crate) fn console(worker: &mut Worker) -> String {
     worker.wait_for("console at http://", PATIENCE);
     let said = worker.said();
     let (_, rest) = said.split_once("console at http://").unwrap();

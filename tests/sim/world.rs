@@ -7,7 +7,9 @@ use jiff::{SignedDuration, Timestamp};
 use tapveil_core::engine::Release;
 use tapveil_core::engine::fixture::Echo;
 use tapveil_core::ledger::{self, Edition};
-use tapveil_core::model::{Calendar, Digest, MicroEpsilon, Reject, StationIx, Window, WindowId};
+use tapveil_core::model::{
+    Calendar, Digest, MicroEpsilon, Reject, Schedule, StationIx, Window, WindowId,
+};
 use tapveil_core::passenger::{CardKey, Tap};
 use tapveil_core::protocol::{ReleasePlan, Render, Signer};
 use tapveil_core::seal::{Closing, Judged, Rules, SegmentCodec};
@@ -154,7 +156,7 @@ impl World {
             signer: self.signer(),
             last: Some(WindowId::new(self.windows.end - 1)),
             first: Some(WindowId::new(self.windows.start)),
-            not_before_secs: None,
+            schedule: Schedule::default(),
             render: Rows,
         }
     }

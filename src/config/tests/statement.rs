@@ -18,9 +18,10 @@ fn left_out(key: &str) -> Option<&'static str> {
         ("http", "token_file") | ("log", _) => {
             Some("what operators see, who see exact numbers anyway")
         }
-        ("release", "title" | "licence" | "contact" | "dir" | "not_before") => {
-            Some("words and place of a release; its rows do not change")
-        }
+        (
+            "release",
+            "title" | "licence" | "contact" | "dir" | "at" | "after" | "on" | "not_before",
+        ) => Some("words, place and time of a release; its rows do not change"),
         ("release", "approved") => Some("the signature itself"),
         ("window", "clock_margin") => Some("how long sealing waits; no tap is judged by it"),
         _ => None,
@@ -50,6 +51,7 @@ const CHANGES: &[(&str, &str, &str)] = &[
     ("feed.kind.entry", KIND, "[feed]\nkind = { field = \"x\", entry = [\"c\"], exit = [\"b\"] }"),
     ("feed.kind.exit", KIND, "[feed]\nkind = { field = \"x\", entry = [\"a\"], exit = [\"c\"] }"),
     ("window.length", "", "[window]\nlength = \"7d\""),
+    ("window.week_start", WEEK, "[window]\nlength = \"7d\"\nweek_start = \"sun\""),
     ("window.day_start", "", "[window]\nday_start = \"03:00\""),
     ("window.slot", "", "[window]\nslot = \"30m\""),
     ("window.grace", "", "[window]\ngrace = \"3h\""),
@@ -73,10 +75,12 @@ const CHANGES: &[(&str, &str, &str)] = &[
     ("release.purpose", "", "[release]\npurpose = \"timetables\""),
     ("release.recipients", "", "[release]\nrecipients = \"the public\""),
     ("release.retention", "", "[release]\nretention = \"three days\""),
+    ("release.missed", "", "[release]\nmissed = \"7d\""),
     ("http.listen", "", "[http]\nlisten = \"0.0.0.0:1\"\ntoken_file = \"t\""),
 ];
 
 const KIND: &str = "[feed]\nkind = { field = \"x\", entry = [\"a\"], exit = [\"b\"] }";
+const WEEK: &str = "[window]\nlength = \"7d\"";
 const KEEP: &str = "[feed]\nkeep = { a = [\"b\"] }";
 const RANGE: &str = "[window]\nfrom = \"2015-11-09\"\nto = \"2015-11-16\"";
 const WEAVE: &str = "[engine]\nname = \"weave\"";

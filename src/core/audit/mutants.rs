@@ -11,8 +11,8 @@ use super::stage::{Card, Stage};
 use crate::engine::AuditOutput;
 use crate::engine::noise::{Borrowed, Noise, NoiseSource};
 use crate::engine::tree::{
-    ByPlace, Cell, ChildNode, Consistency, Growth, Item, Places, PricedTaxonomy, Splitter,
-    SubLevel, grow, rows, walk,
+    ByPlace, Cell, ChildNode, Consistency, Growth, Item, PricedTaxonomy, Splitter, SubLevel, grow,
+    rows, walk,
 };
 use crate::ledger::AuditLedger;
 use crate::model::{Cost, Doublet, MicroEpsilon, StationIx};
@@ -209,10 +209,7 @@ impl Mutant {
         let params = self.instance.params(&self.stage);
         let sub_level =
             SubLevel { key: "audit", leaves_are: "doublets", epsilon: self.level_epsilon() };
-        let listed = Stage::new(n_stations, 1, self.stage.max_length).stations;
-        let flat = Places::Flat.taxonomy(&listed);
-        PricedTaxonomy::new(&params, sub_level, flat, |_| sub_level.epsilon)
-            .expect("shares of a small tree fit")
+        PricedTaxonomy::flat(&params, sub_level, n_stations).expect("shares of a small tree fit")
     }
 }
 

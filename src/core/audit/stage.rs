@@ -6,6 +6,7 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 
+use crate::engine::AuditInstance;
 use crate::model::{Calendar, Digest, Station, StationIx, Stations, Window, WindowId};
 use crate::passenger::{CardKey, Tap};
 use crate::seal::SealedWindow;
@@ -29,7 +30,7 @@ impl Stage {
     /// So many stations, three to a line, and so many slots of one hour.
     pub(super) fn new(n_stations: u32, n_slots: u32, max_length: NonZeroU32) -> Self {
         let station = |i: u32| Station {
-            id: format!("s{i:03}"),
+            id: AuditInstance::station(i),
             // A kilometre apart, for engines that ask where stations are.
             lat: format!("45.{:03}", i * 9),
             lon: "-73.5".to_owned(),

@@ -8,7 +8,7 @@ use crate::engine::fixture::with_threads;
 #[test]
 fn every_true_engine_passes_and_every_mutant_is_caught_by_both_audits() {
     let report = audit(&Registry::standard(), None, Effort::usual(), &|_| {});
-    assert_eq!((report.engines.len(), report.mutants.len()), (33, 25));
+    assert_eq!((report.engines.len(), report.mutants.len()), (39, 25));
     for engine in &report.engines {
         println!("{engine:?}");
         assert!(engine.holds(), "{engine:?}");

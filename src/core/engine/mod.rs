@@ -39,7 +39,7 @@ pub use release::{Draft, EngineDescription, Release, ReleaseId, Row, UniverseFac
 use std::fmt;
 
 use crate::ledger::Permit;
-use crate::model::{Cost, ErrorKind, Window};
+use crate::model::{Cost, ErrorKind, Outline, Window};
 use noise::AnyNoise;
 
 use crate::seal::SealedWindow;
@@ -102,6 +102,11 @@ pub trait Engine: Send + Sync + fmt::Debug {
 
     /// What this configuration means for a window with so many slots, if it holds about so many cards.
     fn forecast(&self, n_slots: u32, n_cards: u64) -> Forecast;
+
+    /// How it groups places and times in a window with so many slots; nothing for an engine without taxonomies.
+    fn taxonomies(&self, _n_slots: u32) -> Vec<Outline> {
+        Vec::new()
+    }
 
     /// What one release costs: a number of the configuration, the same for every window.
     fn price(&self) -> Cost;

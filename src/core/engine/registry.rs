@@ -141,6 +141,41 @@ pub struct AuditInstance {
     pub n_slots: u32,
 }
 
+impl AuditInstance {
+    /// The id of a station of an auditor's world.
+    pub fn station(number: u32) -> String {
+        format!("s{number:03}")
+    }
+
+    /// A taxonomy as somebody might write one: a third of these leaves in no group, a third in a group, and a third one
+    /// group deeper. Leaves of a third follow each other.
+    fn uneven(leaves: &[String]) -> String {
+        let (one, two) = (leaves.len().div_ceil(3), (leaves.len() * 2).div_ceil(3));
+        let mut text = "id,parent\n".to_owned();
+        let mut add = |name: &str, parent: &str| text.push_str(&format!("{name},{parent}\n"));
+        if one < leaves.len() {
+            add("outer", "");
+        }
+        if two < leaves.len() {
+            add("inner", "outer");
+        }
+        leaves[..one].iter().for_each(|leaf| add(leaf, ""));
+        leaves[one..two].iter().for_each(|leaf| add(leaf, "outer"));
+        leaves[two..].iter().for_each(|leaf| add(leaf, "inner"));
+        text
+    }
+
+    /// An uneven taxonomy of its stations.
+    pub fn uneven_places(&self) -> String {
+        Self::uneven(&(0..self.n_stations).map(Self::station).collect::<Vec<_>>())
+    }
+
+    /// An uneven taxonomy of its slots.
+    pub fn uneven_times(&self) -> String {
+        Self::uneven(&(0..self.n_slots).map(|slot| slot.to_string()).collect::<Vec<_>>())
+    }
+}
+
 /// The engines a program knows.
 #[derive(Clone, Debug)]
 pub struct Registry(Vec<Registration>);

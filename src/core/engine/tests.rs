@@ -1,18 +1,23 @@
 //! What every engine over the tree must hold, whatever it is.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex};
 
 use num_rational::Ratio;
 use proptest::prelude::*;
 
 use super::hybrid::{self, Groups, Hybrid};
+use super::noise::{NodeClass, Noise, NoiseSource, Occupied};
 use super::safepath::{self, Allocation, SafePath};
 use super::seqpt::SeqPt;
 use super::tree::fixture::{Path, params, release, sealed};
-use super::tree::{BudgetError, Level, Places, Shape, Threshold, Times, TreeMechanism, TreeParams};
+use super::tree::{
+    BudgetError, Level, Places, Shape, Threshold, Times, TreeMechanism, TreeParams, noisy_rows,
+};
 use super::*;
 use crate::engine::fixture::with_threads;
-use crate::model::{MicroEpsilon, PathKind};
+use crate::model::{MicroEpsilon, OwnTaxonomy, PathKind};
 
 /// Something to do with every engine.
 trait ForEngine {
@@ -110,6 +115,107 @@ proptest! {
         let mut add_up = AddUp { n_slots, n_added: 0 };
         for_each(&params, shape, &mut add_up);
         prop_assert!(add_up.n_added >= 12, "{} engines", add_up.n_added);
+    }
+}
+
+/// A text that puts every leaf on its way; groups are named by their whole way.
+fn written(ways: &[Vec<String>], leaf: impl Fn(usize) -> String) -> Arc<OwnTaxonomy> {
+    let mut parents: BTreeMap<String, String> = BTreeMap::new();
+    for (at, way) in ways.iter().enumerate() {
+        let mut above = String::new();
+        for name in way {
+            let group = format!("{above}/{name}");
+            parents.insert(group.clone(), above);
+            above = group;
+        }
+        parents.insert(leaf(at), above);
+    }
+    let rows: String = parents.iter().map(|(id, parent)| format!("{id},{parent}\n")).collect();
+    Arc::new(OwnTaxonomy::read(&format!("id,parent\n{rows}")))
+}
+
+/// Adds up what is asked about one trajectory: the inverse scale of every question whose count has it. Only what has
+/// somebody passes.
+#[derive(Clone, Default)]
+struct Spent(Arc<Mutex<Ratio<u128>>>);
+
+impl NoiseSource for Spent {
+    type Node = Self;
+    fn node(&self, _: u32, _: u64) -> Self {
+        self.clone()
+    }
+}
+
+impl Noise for Spent {
+    fn ask(
+        &mut self,
+        class: &NodeClass,
+        _: u64,
+        occupied: &[Occupied],
+        kept: &mut dyn FnMut(u64, u64),
+    ) {
+        for candidate in occupied {
+            let scale = class.scale();
+            *self.0.lock().unwrap() += Ratio::new(u128::from(scale.den()), u128::from(scale.num()));
+            kept(candidate.index, candidate.count);
+        }
+    }
+}
+
+/// One trajectory through every level of a tree over taxonomies that somebody wrote.
+struct OneCard {
+    window: SealedWindow,
+    n_checked: usize,
+}
+
+impl ForEngine for OneCard {
+    fn visit<R: TreeMechanism>(&mut self, engine: &R) {
+        let level = engine.level(24).unwrap();
+        let (name, _) = engine.name_and_revision();
+        let each = engine.params().level_epsilon();
+        assert!(level.path_costs().iter().all(|cost| *cost == each), "{name}: every way costs ε/h");
+        let spent = Spent::default();
+        let rows = noisy_rows(engine, &self.window, &level, &spent);
+        assert_eq!(rows.len(), 1, "{name}: the one trajectory");
+        let epsilon = engine.params().whole_epsilon();
+        assert_eq!(*spent.0.lock().unwrap(), epsilon, "{name}: what is asked about it costs ε");
+        self.n_checked += 1;
+    }
+}
+
+proptest! {
+    /// Holds G-2.
+    /// Over random uneven taxonomies of one's own every way down costs the same, and what an engine really asks about
+    /// one trajectory of full length costs exactly ε, wherever its stations and slots hang.
+    #[test]
+    fn over_uneven_taxonomies_of_ones_own_a_card_costs_exactly_epsilon(
+        micro in 1_u64..20_000_000,
+        places in prop::collection::vec(prop::collection::vec("[ab]", 0..6), 40..60),
+        times in prop::collection::vec(prop::collection::vec("[ab]", 0..4), 24),
+        path in prop::collection::vec((0_u32..40, 0_u32..24), 4),
+        fanout in 3_u32..12,
+    ) {
+        let n_stations = u32::try_from(places.len()).unwrap();
+        let mut slots = times;
+        slots.sort();
+        let places = Places::Own(written(&places, |at| format!("s{at:06}")));
+        let times = Times::Own(written(&slots, |at| at.to_string()));
+        let epsilon = MicroEpsilon::new(micro);
+        let params = TreeParams { epsilon, threshold: Threshold::Fixed(1), ..params(n_stations) };
+        let mut path = path;
+        path.sort_by_key(|doublet| doublet.1);
+        let mut card = OneCard { window: sealed(&[path]), n_checked: 0 };
+        for allocation in [Allocation::Paper, Allocation::Even] {
+            let (places, times, params) = (places.clone(), times.clone(), params.clone());
+            let settings = safepath::Settings { params, allocation, places, times };
+            card.visit(&SafePath::new(settings, 24).unwrap());
+        }
+        for input in [PathKind::Timed, PathKind::Untimed] {
+            let groups = Some(Groups { places: places.clone(), fanout });
+            let settings = hybrid::Settings { params: params.clone(), input, groups };
+            card.visit(&Hybrid::new(settings).unwrap());
+        }
+        prop_assert_eq!(card.n_checked, 4);
     }
 }
 

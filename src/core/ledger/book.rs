@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::record::{Genesis, Record};
 use super::{Edition, Refusal, Request, Reservation, record};
-use crate::model::{Cost, Digest, Mac, MicroEpsilon, WindowId};
+use crate::model::{Cost, Digest, Mac, MicroEpsilon, Window, WindowId};
 use crate::secret::FeedKey;
 
 /// One reservation with what became of it.
@@ -149,11 +149,20 @@ impl Book {
         (approved != found).then_some(Refusal::NotApproved { by, at, approved, found })
     }
 
-    /// Whether this window has a release in place.
-    pub fn is_settled(&self, window: WindowId) -> bool {
-        self.entries
-            .iter()
-            .any(|entry| entry.reservation.window == window && entry.settled.is_some())
+    /// Whether this window has a release in place. Its time decides: with another length another window has its
+    /// number.
+    pub fn is_settled(&self, window: &Window) -> bool {
+        self.entries_of(window).any(|entry| entry.settled.is_some())
+    }
+
+    /// Whether this window is paid for, released or not.
+    pub fn is_paid(&self, window: &Window) -> bool {
+        self.entries_of(window).next().is_some()
+    }
+
+    fn entries_of(&self, window: &Window) -> impl Iterator<Item = &Entry> {
+        let is_same = |entry: &&Entry| (entry.start, entry.end) == (window.start(), window.end());
+        self.entries.iter().filter(is_same)
     }
 
     /// Everything ever reserved. What was reserved and never settled counts: its noise may have been seen.

@@ -259,6 +259,17 @@ pub enum Refusal {
         /// What would be released.
         found: Digest,
     },
+    /// Its release should have been made long ago, and the configuration says not to make it up.
+    #[error(
+        "its release was due {due} and could be made until {latest} (release.missed); it is not made up for, and costs \
+         nothing"
+    )]
+    Missed {
+        /// When it was due.
+        due: String,
+        /// When it became too late.
+        latest: String,
+    },
     /// Above a cap.
     #[error("{cap} would be exceeded: {spent} spent, {asked} asked, cap {limit}")]
     Cap {
@@ -285,6 +296,7 @@ impl Refusal {
             Self::OtherZone { .. } => "zone",
             Self::Stopped { .. } => "stopped",
             Self::NotApproved { .. } => "approval",
+            Self::Missed { .. } => "missed",
             Self::Cap { .. } => "cap",
         }
     }

@@ -5,19 +5,22 @@
 //! the moment of the change, one that it repeats for the first of the two. So the windows cover every
 //! instant exactly once, a day with a clock change has 23 or 25 hours, and a short window that falls into
 //! the skipped hour does not exist. Slots are counted in elapsed time from the window's start: a 25-hour
-//! day has 25 hourly slots.
+//! day has 25 hourly slots. Months are the calendar's own, 28 to 31 service days, counted from January 1970.
 
-use std::fmt;
+mod length;
+mod window;
 
+pub use length::Length;
+pub use window::Window;
+
+use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
-use jiff::{SignedDuration, Timestamp};
 
-/// Seconds from 1970-01-01 to Monday 1970-01-05, both civil.
-const FIRST_MONDAY_SECS: i64 = 4 * 86_400;
 const DAY_SECS: i64 = 86_400;
 
-/// The number of a window, counted from the one that begins on Monday 1970-01-05.
+/// The number of a window, counted from the first one of its length: the day or week of Monday 1970-01-05, or
+/// January 1970.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct WindowId(i64);
 
@@ -49,6 +52,9 @@ pub enum CalendarError {
     /// Not whole days.
     #[error("is {0}s, but a length over a day must be whole days")]
     LengthWholeDays(i64),
+    /// Not whole weeks.
+    #[error("is for a window.length of whole weeks, such as \"7d\"")]
+    WeekStart,
     /// The slot does not divide the length.
     #[error("is {slot_secs}s, which does not divide window.length, {length_secs}s")]
     Slot {
@@ -57,6 +63,9 @@ pub enum CalendarError {
         /// The length as configured.
         length_secs: i64,
     },
+    /// The slot does not divide a day, and months have different numbers of days.
+    #[error("is {0}s, but with months it must divide 24h")]
+    SlotDividesDay(i64),
     /// The day start is not in a day.
     #[error("must lie between 00:00 and 23:59")]
     DayStart,
@@ -69,7 +78,8 @@ impl CalendarError {
             Self::Length(_) | Self::LengthDividesDay(_) | Self::LengthWholeDays(_) => {
                 "window.length"
             }
-            Self::Slot { .. } => "window.slot",
+            Self::WeekStart => "window.week_start",
+            Self::Slot { .. } | Self::SlotDividesDay(_) => "window.slot",
             Self::DayStart => "window.day_start",
         }
     }
@@ -79,35 +89,27 @@ impl CalendarError {
 #[derive(Clone, Debug)]
 pub struct Calendar {
     zone: TimeZone,
-    length_secs: i64,
+    length: Length,
     day_start_secs: i64,
     slot_secs: i64,
 }
 
 impl Calendar {
-    /// Checks the relations between the four numbers; gives all complaints at once.
+    /// Checks the relations between the four; gives all complaints at once. A number is a length in seconds.
     pub fn new(
         zone: TimeZone,
-        length_secs: i64,
+        length: impl Into<Length>,
         day_start_secs: i64,
         slot_secs: i64,
     ) -> Result<Self, Vec<CalendarError>> {
-        let mut complaints = Vec::new();
-        if !(60..=31 * DAY_SECS).contains(&length_secs) {
-            complaints.push(CalendarError::Length(length_secs));
-        } else if length_secs < DAY_SECS && DAY_SECS % length_secs != 0 {
-            complaints.push(CalendarError::LengthDividesDay(length_secs));
-        } else if length_secs > DAY_SECS && length_secs % DAY_SECS != 0 {
-            complaints.push(CalendarError::LengthWholeDays(length_secs));
-        }
-        if slot_secs < 1 || length_secs % slot_secs != 0 {
-            complaints.push(CalendarError::Slot { slot_secs, length_secs });
-        }
+        let length = length.into();
+        let mut complaints: Vec<CalendarError> = length.complaint().into_iter().collect();
+        complaints.extend(length.complaint_of_slot(slot_secs));
         if !(0..DAY_SECS).contains(&day_start_secs) {
             complaints.push(CalendarError::DayStart);
         }
         if complaints.is_empty() {
-            Ok(Self { zone, length_secs, day_start_secs, slot_secs })
+            Ok(Self { zone, length, day_start_secs, slot_secs })
         } else {
             Err(complaints)
         }
@@ -118,14 +120,20 @@ impl Calendar {
         &self.zone
     }
 
-    /// How many slots a window without a clock change has.
+    /// How many slots the longest window without a clock change has.
     pub fn slots_nominal(&self) -> u32 {
-        u32::try_from(self.length_secs / self.slot_secs).expect("31 days of seconds fit in 32 bits")
+        u32::try_from(self.longest_secs() / self.slot_secs)
+            .expect("31 days of seconds fit in 32 bits")
     }
 
-    /// A window's usual length.
-    pub fn length_secs(&self) -> i64 {
-        self.length_secs
+    /// How long windows are.
+    pub fn length(&self) -> Length {
+        self.length
+    }
+
+    /// A window's usual length; of months, the longest's.
+    pub fn longest_secs(&self) -> i64 {
+        self.length.longest_secs()
     }
 
     /// The length of a slot.
@@ -140,8 +148,7 @@ impl Calendar {
 
     /// The window that holds this instant; `None` only at the ends of the calendar (year 9999).
     pub fn window_at(&self, instant: Timestamp) -> Option<Window> {
-        let civil = self.zone.to_datetime(instant);
-        let mut number = (civil_secs(civil) - self.origin_secs()).div_euclid(self.length_secs);
+        let mut number = self.number_at(self.zone.to_datetime(instant));
         // The civil time names the right window except around a clock change; walk to it from there.
         while self.boundary(number)? > instant {
             number -= 1;
@@ -197,16 +204,12 @@ impl Calendar {
     }
 
     fn numbers_within(&self, span: &Span) -> std::ops::Range<i64> {
-        let from = civil_secs(span.from) - self.origin_secs();
-        let to = civil_secs(span.to) - self.origin_secs();
-        let first = from.div_euclid(self.length_secs) + i64::from(from % self.length_secs != 0);
-        first..to.div_euclid(self.length_secs)
+        self.first_number_from(span.from)..self.number_at(span.to)
     }
 
     /// The first window that begins at or after this civil time.
     pub fn first_window_from(&self, from: DateTime) -> Option<WindowId> {
-        let from = civil_secs(from) - self.origin_secs();
-        let first = from.div_euclid(self.length_secs) + i64::from(from % self.length_secs != 0);
+        let first = self.first_number_from(from);
         // A clock change may leave a short window no time; the next one then is the first.
         (first..first.saturating_add(1_440)).map(WindowId).find(|id| self.window(*id).is_some())
     }
@@ -231,12 +234,18 @@ impl Calendar {
         (window.name() == name).then_some(window)
     }
 
-    fn origin_secs(&self) -> i64 {
-        FIRST_MONDAY_SECS + self.day_start_secs
+    /// The window that holds this civil time, clock changes aside.
+    fn number_at(&self, civil: DateTime) -> i64 {
+        self.length.number_at(civil_secs(civil) - self.day_start_secs)
+    }
+
+    fn first_number_from(&self, from: DateTime) -> i64 {
+        let number = self.number_at(from);
+        number + i64::from(self.civil_boundary(number).is_none_or(|begin| begin < from))
     }
 
     fn civil_boundary(&self, number: i64) -> Option<DateTime> {
-        civil_datetime(number.checked_mul(self.length_secs)?.checked_add(self.origin_secs())?)
+        civil_datetime(self.length.begin_secs(number)?.checked_add(self.day_start_secs)?)
     }
 
     fn boundary(&self, number: i64) -> Option<Timestamp> {
@@ -245,7 +254,7 @@ impl Calendar {
 }
 
 /// The instant at which clocks first show this civil time or a later one.
-fn first_instant_of(zone: &TimeZone, civil: DateTime) -> Option<Timestamp> {
+pub(super) fn first_instant_of(zone: &TimeZone, civil: DateTime) -> Option<Timestamp> {
     match zone.to_ambiguous_timestamp(civil).offset() {
         AmbiguousOffset::Unambiguous { offset } => offset.to_timestamp(civil).ok(),
         AmbiguousOffset::Fold { before, .. } => before.to_timestamp(civil).ok(),
@@ -271,126 +280,6 @@ pub struct Span {
     pub from: DateTime,
     /// The moment after the last.
     pub to: DateTime,
-}
-
-/// One window: a stretch of time cut into slots.
-#[derive(Clone, Debug)]
-pub struct Window {
-    id: WindowId,
-    start: Timestamp,
-    end: Timestamp,
-    start_civil: DateTime,
-    end_civil: DateTime,
-    zone: TimeZone,
-    slot_millis: i64,
-    n_slots: u32,
-}
-
-impl Window {
-    pub fn id(&self) -> WindowId {
-        self.id
-    }
-
-    /// The first instant.
-    pub fn start(&self) -> Timestamp {
-        self.start
-    }
-
-    /// The instant after the last.
-    pub fn end(&self) -> Timestamp {
-        self.end
-    }
-
-    /// How many slots it has; public, from the calendar alone.
-    pub fn n_slots(&self) -> u32 {
-        self.n_slots
-    }
-
-    /// The length of a slot.
-    pub fn slot_secs(&self) -> i64 {
-        self.slot_millis / 1_000
-    }
-
-    /// Milliseconds from the window's start, if the instant lies inside.
-    pub fn offset_millis(&self, instant: Timestamp) -> Option<u32> {
-        if instant < self.start || self.end <= instant {
-            return None;
-        }
-        // 31 days and a clock change are 2.7 thousand million milliseconds: 32 bits hold them.
-        u32::try_from(instant.as_millisecond() - self.start.as_millisecond()).ok()
-    }
-
-    /// How long it is, in milliseconds.
-    pub fn length_millis(&self) -> u32 {
-        u32::try_from(self.end.as_millisecond() - self.start.as_millisecond())
-            .expect("31 days and a clock change fit 32 bits")
-    }
-
-    /// The slot of a moment so many milliseconds after the start.
-    pub fn slot_at(&self, offset_millis: u32) -> u32 {
-        u32::try_from(i64::from(offset_millis) / self.slot_millis).expect("a quotient of 32 bits")
-    }
-
-    /// The instant a slot begins.
-    pub fn slot_start(&self, slot: u32) -> Timestamp {
-        self.start + SignedDuration::from_millis(self.slot_millis * i64::from(slot))
-    }
-
-    /// How a slot is written in a release: its start with offset, `2015-11-09T07:00-06:00`.
-    pub fn slot_label(&self, slot: u32) -> String {
-        let form = if self.slot_millis % 60_000 == 0 && self.start.as_second() % 60 == 0 {
-            "%Y-%m-%dT%H:%M%:z"
-        } else {
-            "%Y-%m-%dT%H:%M:%S%:z"
-        };
-        self.slot_start(slot).to_zoned(self.zone.clone()).strftime(form).to_string()
-    }
-
-    /// The service day that a slot belongs to: days begin when the window does.
-    pub fn service_date(&self, slot: u32) -> String {
-        let civil = self.slot_start(slot).to_zoned(self.zone.clone()).datetime();
-        let begins = self.start_civil.time().duration_since(jiff::civil::Time::midnight());
-        civil.saturating_sub(begins).date().to_string()
-    }
-
-    /// The directory name of its release, `20151109T0400_20151110T0400`.
-    pub fn name(&self) -> String {
-        format!("{}_{}", compact(self.start_civil), compact(self.end_civil))
-    }
-
-    /// The range that is this window alone.
-    pub fn span(&self) -> Span {
-        Span { from: self.start_civil, to: self.end_civil }
-    }
-
-    /// The start with its offset, for people.
-    pub fn start_label(&self) -> String {
-        self.labelled(self.start)
-    }
-
-    /// The end with its offset, for people.
-    pub fn end_label(&self) -> String {
-        self.labelled(self.end)
-    }
-
-    /// The zone's name.
-    pub fn zone_name(&self) -> &str {
-        self.zone.iana_name().unwrap_or("UTC")
-    }
-
-    fn labelled(&self, instant: Timestamp) -> String {
-        instant.to_zoned(self.zone.clone()).strftime("%Y-%m-%dT%H:%M%:z").to_string()
-    }
-}
-
-impl fmt::Display for Window {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name())
-    }
-}
-
-fn compact(civil: DateTime) -> String {
-    civil.strftime("%Y%m%dT%H%M").to_string()
 }
 
 #[cfg(test)]

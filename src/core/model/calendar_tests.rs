@@ -1,3 +1,4 @@
+use jiff::civil::Weekday;
 use proptest::prelude::*;
 
 use super::*;
@@ -124,4 +125,77 @@ fn the_ends_of_a_wide_range_are_found_without_a_list() {
     assert_eq!(last.number() - first.number() + 1, minutes.count_within(&wide).cast_signed());
     assert_eq!(minutes.ends_within(&span("2015-11-09", "2015-11-09")), None);
     assert_eq!(minutes.count_within(&span("2015-11-10", "2015-11-09")), 0);
+}
+
+#[test]
+fn months_are_the_calendars_own() {
+    let zone = TimeZone::get("America/Toronto").unwrap();
+    let months = Calendar::new(zone, Length::Month, 4 * 3_600, 3_600).unwrap();
+    let window = |text: &str| months.window_at(instant(text)).unwrap();
+    // The night's last trips belong to the month before.
+    assert_eq!(window("2026-03-01T03:59:00-05:00").name(), "20260201T0400_20260301T0400");
+    assert_eq!(window("2026-03-01T04:00:00-05:00").name(), "20260301T0400_20260401T0400");
+    assert_eq!(window("1970-01-15T00:00:00Z").id().number(), 0);
+    assert_eq!(window("1969-12-15T00:00:00Z").id().number(), -1);
+    let slots: Vec<u32> = ["2026-02-10", "2024-02-10", "2026-03-10", "2026-04-10", "2026-10-10"]
+        .map(|day| window(&format!("{day}T12:00:00Z")).n_slots())
+        .to_vec();
+    // 28 and 29 days; 31 less an hour in March; 30; 31 and an hour in October, whose last night holds the change.
+    assert_eq!(slots, [28 * 24, 29 * 24, 31 * 24 - 1, 30 * 24, 31 * 24 + 1]);
+    assert_eq!(months.slots_nominal(), 31 * 24);
+    let year = Span {
+        from: months.parse_moment("2026-01-15").unwrap(),
+        to: months.parse_moment("2027-01-01").unwrap(),
+    };
+    let names: Vec<String> = months.windows_within(&year).map(|window| window.name()).collect();
+    assert_eq!((names.len(), months.count_within(&year)), (11, 11));
+    assert_eq!(names[0], "20260201T0400_20260301T0400");
+    assert_eq!(months.window_named(&names[10]).unwrap().end_label(), "2027-01-01T04:00-05:00");
+}
+
+#[test]
+fn weeks_may_begin_on_another_day() {
+    let length = Length::Seconds(7 * DAY_SECS).with_weeks_from(Weekday::Sunday).unwrap();
+    let weeks = Calendar::new(TimeZone::UTC, length, 4 * 3_600, 3_600).unwrap();
+    let week = weeks.window_at(instant("2026-11-18T12:00:00Z")).unwrap();
+    assert_eq!(week.name(), "20261115T0400_20261122T0400");
+    assert_eq!(
+        Length::Seconds(DAY_SECS).with_weeks_from(Weekday::Sunday),
+        Err(CalendarError::WeekStart)
+    );
+    assert_eq!(
+        Length::Seconds(DAY_SECS).with_weeks_from(Weekday::Monday),
+        Ok(Length::Seconds(DAY_SECS))
+    );
+}
+
+#[test]
+fn a_slot_of_months_divides_a_day() {
+    let refused = Calendar::new(TimeZone::UTC, Length::Month, 0, 31 * DAY_SECS).unwrap_err();
+    assert_eq!(refused, [CalendarError::SlotDividesDay(31 * DAY_SECS)]);
+    assert_eq!(refused[0].key(), "window.slot");
+}
+
+proptest! {
+    /// Months and weeks of any day cover every instant once, as days do.
+    #[test]
+    fn months_and_weeks_follow_each_other_without_a_gap(
+        zone in prop::sample::select(vec!["America/Toronto", "Pacific/Apia", "Asia/Kathmandu", "UTC"]),
+        second in -2_000_000_000_i64..4_000_000_000, day in 0_i8..7, is_month: bool,
+    ) {
+        let begin = Weekday::from_monday_zero_offset(day).unwrap();
+        let length = match is_month {
+            true => Length::Month,
+            false => Length::Seconds(7 * DAY_SECS).with_weeks_from(begin).unwrap(),
+        };
+        let calendar = Calendar::new(TimeZone::get(zone).unwrap(), length, 4 * 3_600, 3_600).unwrap();
+        let at = Timestamp::from_second(second).unwrap();
+        let window = calendar.window_at(at).unwrap();
+        prop_assert!(window.start() <= at && at < window.end());
+        let next = calendar.window(window.id().next().unwrap()).unwrap();
+        prop_assert_eq!(next.start(), window.end());
+        prop_assert_eq!(calendar.window_at(window.end()).unwrap().id(), next.id());
+        prop_assert_eq!(calendar.window_named(&window.name()).unwrap().id(), window.id());
+        prop_assert!(window.n_slots() <= calendar.slots_nominal() + 25);
+    }
 }

@@ -10,14 +10,21 @@ mod digest;
 mod portion;
 mod price;
 mod reject;
+mod schedule;
 mod station;
+mod plane;
 mod taxonomy;
+mod own_taxonomy;
+mod outline;
 
-pub use calendar::{Calendar, CalendarError, Span, Window, WindowId};
+pub use calendar::{Calendar, CalendarError, Length, Span, Window, WindowId};
 pub use digest::{Digest, Mac};
+pub use outline::{Branch, Outline};
+pub use own_taxonomy::OwnTaxonomy;
 pub use portion::{Portion, PortionError};
 pub use price::{Cost, MicroEpsilon, PriceError};
 pub use reject::{Counts, Reject};
+pub use schedule::{Missed, Schedule, Weekdays};
 pub use station::{Station, StationIx, Stations};
 pub use taxonomy::{Child, NodeIx, Taxonomy, TaxonomyError};
 

@@ -4,7 +4,8 @@
 //! are general nodes of depth 1, 2, … and the leaves. Leaves are numbered by *rank*: every node covers a
 //! stretch of ranks, so "how many of these lie under that node" is a question about a sorted list.
 
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::Digest;
@@ -35,6 +36,8 @@ pub enum TaxonomyError {
 
 #[derive(Clone, Debug)]
 struct Node {
+    /// For people; empty where groups have none.
+    name: String,
     depth: u32,
     ranks: Range<u32>,
     /// `None`: every rank is a leaf right below. Spares a list of a hundred thousand leaves.
@@ -58,7 +61,7 @@ impl Taxonomy {
         if n_leaves == 0 {
             return Err(TaxonomyError::Empty);
         }
-        let root = Node { depth: 0, ranks: 0..n_leaves, children: None };
+        let root = Node { name: String::new(), depth: 0, ranks: 0..n_leaves, children: None };
         Ok(Self { nodes: vec![root], order: None })
     }
 
@@ -88,7 +91,7 @@ impl Taxonomy {
             .map(|part| (cut(part), cut(part + 1)))
             .map(|(from, to)| match to - from {
                 1 => Child::Leaf(from),
-                _ => self.push(Node { depth: depth + 1, ranks: from..to, children: None }),
+                _ => Child::General(self.push(String::new(), depth + 1, from..to)),
             })
             .collect()
     }
@@ -97,43 +100,50 @@ impl Taxonomy {
     /// the root; ways of different lengths make an uneven tree. Groups stand in the order of their names.
     pub fn grouped(ways: &[Vec<String>]) -> Result<Self, TaxonomyError> {
         let n_leaves = u32::try_from(ways.len()).map_err(|_| TaxonomyError::Empty)?;
+        let mut elements: Vec<u32> = (0..n_leaves).collect();
+        elements.sort_by(|&one, &other| in_order(&ways[one as usize], &ways[other as usize]));
+        let way = |rank: u32| ways[elements[rank as usize] as usize].as_slice();
         let mut taxonomy = Self::flat(n_leaves)?;
-        let mut order = Vec::with_capacity(ways.len());
-        taxonomy.group(Self::ROOT, ways, (0..n_leaves).collect(), &mut order);
-        let mut ranks = vec![0; ways.len()];
-        for (rank, &leaf) in (0..).zip(&order) {
-            ranks[leaf as usize] = rank;
+        taxonomy.nest(Self::ROOT, &way);
+        Ok(taxonomy.ordered_as(elements))
+    }
+
+    /// The same for leaves that keep their order: each rank is its own leaf, as slots must be. Groups whose leaves do
+    /// not follow each other are complaints.
+    pub fn nested(ways: &[Vec<String>]) -> Result<Self, Vec<String>> {
+        let is_torn =
+            |name: &String| format!("{name:?} is torn: its leaves do not follow each other");
+        let torn: Vec<String> = torn(ways).iter().map(is_torn).collect();
+        if !torn.is_empty() {
+            return Err(torn);
         }
-        taxonomy.order = Some((order, ranks));
+        let mut taxonomy = Self::flat(u32::try_from(ways.len()).unwrap_or(0))
+            .map_err(|error| vec![error.to_string()])?;
+        taxonomy.nest(Self::ROOT, &|rank| ways[rank as usize].as_slice());
         Ok(taxonomy)
     }
 
-    fn group(&mut self, at: NodeIx, ways: &[Vec<String>], leaves: Vec<u32>, order: &mut Vec<u32>) {
-        let depth = self.nodes[at.0 as usize].depth;
-        let start = rank_after(order);
-        let mut groups: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
-        let mut loose = Vec::new();
-        for leaf in leaves {
-            match ways[leaf as usize].get(depth as usize) {
-                Some(name) => groups.entry(name).or_default().push(leaf),
-                None => loose.push(leaf),
-            }
-        }
-        let mut children: Vec<Child> = Vec::new();
-        for members in groups.into_values() {
-            let node = Node { depth: depth + 1, ranks: 0..0, children: None };
-            let Child::General(child) = self.push(node) else { unreachable!("push makes groups") };
+    /// Splits a node into the runs of ranks whose ways go on with the same name; a rank whose way ends here is a leaf.
+    fn nest<'a>(&mut self, at: NodeIx, way: &impl Fn(u32) -> &'a [String]) {
+        let Node { depth, ranks, .. } = self.nodes[at.0 as usize].clone();
+        let name = |rank: u32| way(rank).get(depth as usize);
+        let mut children = Vec::new();
+        let mut from = ranks.start;
+        while from < ranks.end {
+            let Some(group) = name(from) else {
+                children.push(Child::Leaf(from));
+                from += 1;
+                continue;
+            };
+            let to = (from..ranks.end).find(|&rank| name(rank) != Some(group));
+            let to = to.unwrap_or(ranks.end);
+            let child = self.push(group.clone(), depth + 1, from..to);
+            self.nest(child, way);
             children.push(Child::General(child));
-            self.group(child, ways, members, order);
-        }
-        for leaf in loose {
-            children.push(Child::Leaf(rank_after(order)));
-            order.push(leaf);
+            from = to;
         }
         let all_leaves = children.iter().all(|child| matches!(child, Child::Leaf(_)));
-        let node = &mut self.nodes[at.0 as usize];
-        node.ranks = start..rank_after(order);
-        node.children = (!all_leaves).then_some(children);
+        self.nodes[at.0 as usize].children = (!all_leaves).then_some(children);
     }
 
     /// Puts other elements at the ranks: `elements[rank]`. For a taxonomy whose ranks are not yet named.
@@ -148,10 +158,10 @@ impl Taxonomy {
         self
     }
 
-    fn push(&mut self, node: Node) -> Child {
+    fn push(&mut self, name: String, depth: u32, ranks: Range<u32>) -> NodeIx {
         let ix = u32::try_from(self.nodes.len()).expect("fewer nodes than leaves times height");
-        self.nodes.push(node);
-        Child::General(NodeIx(ix))
+        self.nodes.push(Node { name, depth, ranks, children: None });
+        NodeIx(ix)
     }
 
     /// The size of the universe.
@@ -162,6 +172,11 @@ impl Taxonomy {
     /// The depth of the deepest general node; 0 when flat.
     pub fn height(&self) -> u32 {
         self.nodes.iter().map(|node| node.depth).max().unwrap_or(0)
+    }
+
+    /// A group's name, for people; empty where groups have none.
+    pub fn name(&self, node: NodeIx) -> &str {
+        &self.nodes[node.0 as usize].name
     }
 
     /// A node's depth.
@@ -249,8 +264,25 @@ impl Taxonomy {
     }
 }
 
-fn rank_after(order: &[u32]) -> u32 {
-    u32::try_from(order.len()).expect("as many as there are leaves")
+/// Groups by name, then leaves without a further group.
+fn in_order(one: &[String], other: &[String]) -> Ordering {
+    let differs = one.iter().zip(other).map(|(a, b)| a.cmp(b)).find(|order| order.is_ne());
+    differs.unwrap_or(other.len().cmp(&one.len()))
+}
+
+/// Groups that end and begin again. Two groups of one name below different parents are two.
+fn torn(ways: &[Vec<String>]) -> Vec<String> {
+    let mut closed: BTreeSet<&[String]> = BTreeSet::new();
+    let mut torn = BTreeSet::new();
+    let mut before: &[String] = &[];
+    for way in ways {
+        let common = before.iter().zip(way).take_while(|(a, b)| a == b).count();
+        closed.extend((common..before.len()).map(|end| &before[..=end]));
+        let opened = (common..way.len()).map(|end| &way[..=end]);
+        torn.extend(opened.filter(|group| closed.contains(group)).filter_map(<[String]>::last));
+        before = way;
+    }
+    torn.into_iter().cloned().collect()
 }
 
 #[cfg(test)]
@@ -301,6 +333,9 @@ mod tests {
             ways in prop::collection::vec(prop::collection::vec("[abc]", 0..4), 1..40),
         ) {
             check(&Taxonomy::grouped(&ways).unwrap());
+            let mut in_order = ways;
+            in_order.sort();
+            check(&Taxonomy::nested(&in_order).unwrap());
         }
     }
 
@@ -319,6 +354,26 @@ mod tests {
         let order: Vec<u32> = (0..4).map(|rank| taxonomy.element(rank)).collect();
         assert_eq!(order, [2, 0, 3, 1]);
         assert_eq!(taxonomy.child(Taxonomy::ROOT, 2), Child::Leaf(3));
+    }
+
+    #[test]
+    fn leaves_that_keep_their_order_are_nested_in_stretches_and_torn_groups_are_named() {
+        let ways = |text: &str| -> Vec<Vec<String>> {
+            let way = |way: &str| -> Vec<String> {
+                way.split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+            };
+            text.split(' ').map(way).collect()
+        };
+        let taxonomy = Taxonomy::nested(&ways("night / day/am day/am day day/pm night2")).unwrap();
+        check(&taxonomy);
+        assert!((0..7).all(|rank| taxonomy.element(rank) == rank));
+        let names: Vec<&str> = taxonomy.nodes().map(|node| taxonomy.name(node)).collect();
+        assert_eq!(names, ["", "night", "day", "am", "pm", "night2"]);
+        assert_eq!(taxonomy.child(Taxonomy::ROOT, 1), Child::Leaf(1), "a leaf among groups");
+        let torn = Taxonomy::nested(&ways("a b a/x b a/x")).unwrap_err();
+        let named: Vec<&str> = torn.iter().map(|what| &what[..3]).collect();
+        assert_eq!(named, ["\"a\"", "\"b\"", "\"x\""]);
+        assert_eq!(Taxonomy::nested(&[]).unwrap_err(), ["a taxonomy needs at least one leaf"]);
     }
 
     #[test]

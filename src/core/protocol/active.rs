@@ -151,8 +151,13 @@ impl<R: Render> Active<R> {
             return self.held(refusal, now).into_iter().collect();
         }
         if let Some(window) = pending.complete().and_then(|id| plan.calendar.window(id))
-            && plan.not_before(&window) <= now
+            && plan.due(&window) <= now
         {
+            // What is paid for is released, however late: its noise may have been seen.
+            let is_paid = self.chain.book().is_paid(&window);
+            if let Some(refusal) = plan.too_late(&window, now).filter(|_| !is_paid) {
+                return self.withhold(window, refusal);
+            }
             let stamps = pending.take_stamps(window.id());
             return self.freeze(plan, window, stamps);
         }

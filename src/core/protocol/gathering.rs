@@ -60,7 +60,7 @@ impl PendingWindows {
         self.check(offset, &segment)?;
         self.position = offset.saturating_add(1);
         let (Segment::Taps { window, .. } | Segment::Finished { window, .. }) = &segment;
-        if self.done_through >= Some(*window) || chain.book().is_settled(*window) {
+        if self.is_done(*window, chain) {
             return Ok(());
         }
         self.gathered
@@ -149,7 +149,13 @@ impl PendingWindows {
 
     /// Whether this window has gone its way.
     pub(super) fn is_done(&self, window: WindowId, chain: &Chain) -> bool {
-        self.done_through >= Some(window) || chain.book().is_settled(window)
+        let is_settled = |window| chain.book().is_settled(&window);
+        self.done_through >= Some(window) || self.calendar.window(window).is_some_and(is_settled)
+    }
+
+    /// The last window that has gone its way, as far as the positions know.
+    pub fn done_through(&self) -> Option<WindowId> {
+        self.done_through
     }
 
     /// Windows on their way: how many partitions have finished each, of how many.

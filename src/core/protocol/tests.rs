@@ -5,11 +5,13 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
+mod schedule;
+
 use super::*;
 use crate::engine::Release;
 use crate::engine::fixture::Echo;
 use crate::ledger::{self, Declaration, Edition, Genesis, opening};
-use crate::model::{Calendar, Digest, MicroEpsilon, StationIx, Window, WindowId};
+use crate::model::{Calendar, Digest, MicroEpsilon, Schedule, StationIx, Window, WindowId};
 use crate::passenger::{CardKey, Stamp};
 use crate::seal::{Closing, Judged, Rules, SegmentCodec};
 use crate::secret::Secret;
@@ -73,7 +75,7 @@ fn plan() -> ReleasePlan<Rows> {
         signer: signer(),
         last: None,
         first: Some(window().id()),
-        not_before_secs: None,
+        schedule: Schedule::default(),
         render: Rows,
     }
 }
@@ -158,7 +160,11 @@ fn a_ledger_of_another_feed_or_secret_is_refused() {
 
 /// Takes over an empty ledger on segments; gives the worker once it is active.
 fn active() -> Releaser<Rows> {
-    let mut worker = Releaser::of_segments(plan());
+    active_with(plan())
+}
+
+fn active_with(plan: ReleasePlan<Rows>) -> Releaser<Rows> {
+    let mut worker = Releaser::of_segments(plan);
     worker.step(ReleaseEvent::Assigned(now())).unwrap();
     worker.step(ReleaseEvent::PositionRead(None, 3)).unwrap();
     let wanted = worker.step(ReleaseEvent::LedgerRead(Vec::new())).unwrap();

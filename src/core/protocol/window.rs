@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::{Error, Signer};
 use crate::engine::{self, Engine, Release};
-use crate::ledger::{self, Before, Edition, Permit, Request};
-use crate::model::{Calendar, Digest, Window};
+use crate::ledger::{self, Before, Edition, Permit, Refusal, Request};
+use crate::model::{Calendar, Digest, Schedule, Window};
 use crate::passenger::Stamp;
 use crate::seal::{SealedWindow, SegmentCodec};
 use crate::secret::Secret;
@@ -50,8 +50,8 @@ pub struct ReleasePlan<R> {
     pub last: Option<crate::model::WindowId>,
     /// The first window of a new feed, if the configuration names it; else the first whole one after now.
     pub first: Option<crate::model::WindowId>,
-    /// The earliest time of day of a release, in seconds.
-    pub not_before_secs: Option<i64>,
+    /// When releases are due.
+    pub schedule: Schedule,
     /// Makes what leaves.
     pub render: R,
 }
@@ -73,17 +73,19 @@ impl<R> ReleasePlan<R> {
         Some(if window.start() == now { window.id() } else { next })
     }
 
-    /// The earliest moment a window may be released: the configured time of day, the first after its end.
-    pub(super) fn not_before(&self, window: &Window) -> jiff::Timestamp {
-        let Some(secs) = self.not_before_secs else { return window.end() };
-        let zone = self.calendar.zone();
-        let midnight = zone.to_datetime(window.end()).date().at(0, 0, 0, 0);
-        let midnight = zone.to_timestamp(midnight).unwrap_or(window.end());
-        let mut at = midnight + jiff::SignedDuration::from_secs(secs);
-        while at < window.end() {
-            at += jiff::SignedDuration::from_hours(24);
-        }
-        at
+    /// The earliest moment a window may be released.
+    pub fn due(&self, window: &Window) -> jiff::Timestamp {
+        self.schedule.due(&self.calendar, window)
+    }
+
+    /// Why a window that could be released now goes without one: it should have been long ago.
+    pub(super) fn too_late(&self, window: &Window, now: jiff::Timestamp) -> Option<Refusal> {
+        let latest = self.schedule.latest(&self.calendar, window)?;
+        let label = |at: jiff::Timestamp| {
+            at.to_zoned(self.calendar.zone().clone()).strftime("%Y-%m-%dT%H:%M%:z").to_string()
+        };
+        let missed = || Refusal::Missed { due: label(self.due(window)), latest: label(latest) };
+        (latest < now).then(missed)
     }
 
     /// What is asked of the ledger for a window.

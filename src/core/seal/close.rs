@@ -28,6 +28,16 @@ pub enum Closing {
     },
 }
 
+impl Closing {
+    /// How long after its end a window is complete, where clocks decide that.
+    pub fn closes_after(self) -> Option<SignedDuration> {
+        match self {
+            Self::Arrival { grace, clock_margin } => Some(grace.saturating_add(clock_margin)),
+            Self::Watermark { .. } => None,
+        }
+    }
+}
+
 /// Whether one partition has finished a window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Finished {

@@ -125,7 +125,9 @@ fn turn(service: &Service<'_>, group: &Group, worker: &Releaser<Renderer>) {
         windows: pending.map_or(Vec::new(), |pending| pending.gathered().map(line).collect()),
         n_taps: pending.map_or(0, |pending| pending.n_taps()),
         n_bytes: pending.map_or(0, |pending| pending.n_bytes()),
+        done_through: pending.and_then(|pending| pending.done_through()),
     });
+    service.observers.tell(&RunEvent::NextDue(next_due(service)));
     if let Some(status) = group.status() {
         service.observers.tell(&RunEvent::Client("release", status.numbers));
     }
@@ -142,6 +144,15 @@ fn in_words(group: &Group, worker: &Releaser<Renderer>) -> String {
         worker.pending().map_or(Vec::new(), |pending| pending.gathered().map(line).collect());
     let resting = if worker.is_resting() { "resting" } else { "at work" };
     format!("release: {}; {resting}; holds {}", group.in_words(), windows.join(", "))
+}
+
+/// When the next release can be expected.
+fn next_due(service: &Service<'_>) -> Option<jiff::Timestamp> {
+    let settings = service.settings;
+    let window = service.observers.status.next(&settings.calendar)?;
+    let is_past = settings.to.is_some_and(|to| window.span().to > to);
+    let closes_after = settings.closing.closes_after().filter(|_| !is_past)?;
+    Some(settings.release.schedule.expected(&settings.calendar, &window, closes_after))
 }
 
 /// Shows the ledger as another worker writes it. Who does the work shows each change itself.
@@ -258,8 +269,9 @@ impl Source for Segments<'_> {
         let (topic, consumer) = (self.group.topic(), self.group.consumer());
         let mut asked = TopicPartitionList::new();
         asked.add_partition(topic, PARTITION);
-        let committed =
-            kafka::ask_again(DECIDED, || consumer.committed_offsets(asked.clone(), DECIDED));
+        let committed = kafka::ask_again(self.service.kafka.stall_timeout, || {
+            consumer.committed_offsets(asked.clone(), DECIDED)
+        });
         let committed = committed.map_err(|error| self.group.explain(error))?;
         let committed =
             committed.find_partition(topic, PARTITION).and_then(|one| match one.offset() {
@@ -268,8 +280,9 @@ impl Source for Segments<'_> {
                 }
                 _ => None,
             });
-        let ends =
-            kafka::ask_again(DECIDED, || consumer.fetch_watermarks(topic, PARTITION, ANSWER));
+        let ends = kafka::ask_again(self.service.kafka.stall_timeout, || {
+            consumer.fetch_watermarks(topic, PARTITION, ANSWER)
+        });
         let (low, _) = ends.map_err(|error| self.group.explain(error))?;
         Ok((committed, low))
     }

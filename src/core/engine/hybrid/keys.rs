@@ -9,7 +9,7 @@ use super::{Groups, Hybrid, Settings};
 use crate::declare::{Declared, Positive, Section, Values};
 use crate::engine::tree::{Places, Shape, Threshold, TreeKeys, audit_keys, built};
 use crate::engine::{AuditForm, AuditInstance, Engine, Registration, World};
-use crate::model::{PathKind, Stations};
+use crate::model::{PathKind, Stations, Taxonomy};
 
 /// The line of the registry.
 pub const REGISTRATION: Registration = Registration {
@@ -19,7 +19,7 @@ pub const REGISTRATION: Registration = Registration {
     sections: || {
         vec![
             Section::of::<Keys>("engine.hybrid"),
-            Section::of::<Taxonomy>("engine.hybrid.taxonomy"),
+            Section::of::<TaxonomyKeys>("engine.hybrid.taxonomy"),
         ]
     },
     starter: "[engine.hybrid]\n\
@@ -31,6 +31,7 @@ pub const REGISTRATION: Registration = Registration {
     audit: Some(&[
         AuditForm::new(PathKind::Timed, 3, |one| grouped(one, "doublets")),
         AuditForm::new(PathKind::Untimed, 3, |one| grouped(one, "sequences")),
+        AuditForm::new(PathKind::Timed, 3, |one| grouped_own(one, "doublets")),
     ]),
     proof: include_str!("PROOF.md"),
 };
@@ -64,24 +65,25 @@ crate::keys! {
 
 crate::keys! {
     /// How stations are grouped.
-    struct Taxonomy {
-        /// { fanout, height } or "lines". Left out: "lines" if a line has three stations or more on average, else about
-        /// as many groups as members
+    struct TaxonomyKeys {
+        /// { fanout, height }, the same with by = "coordinates", { file = "places.csv" } of one's own (id,parent or
+        /// indented text) or "lines". Left out: "lines" if a line has three stations or more on average, else about as
+        /// many groups as members
         locations: Places = optional("lines");
         /// groups get 2/fanout of a level; 3 or more. Left out: the table's own, with "lines" the stations that a line
-        /// has on average
+        /// has on average, with a file the members that a group has on average, but at least 3
         fanout: Positive<4_294_967_295> = optional(12);
     }
 }
 
 fn hybrid(values: &mut Values<'_>, world: Option<&World>) -> Option<Arc<dyn Engine>> {
     let keys = Keys::read(values);
-    let taxonomy = Taxonomy::read(&mut values.below("taxonomy"));
+    let taxonomy = TaxonomyKeys::read(&mut values.below("taxonomy"));
     let (keys, taxonomy, world) = (keys?, taxonomy?, world?);
     let params = keys.tree.params(values, world, Threshold::OwnNoise);
     let groups = groups(&mut values.below("taxonomy"), &taxonomy, &world.stations);
     let settings = Settings { params: params?, input: keys.input, groups: Some(groups?) };
-    built(values, Hybrid::new(settings).map_err(|error| vec![error]), world.slots_nominal)
+    built(values, Hybrid::new(settings), world.slots_nominal)
 }
 
 fn simple(values: &mut Values<'_>, world: Option<&World>) -> Option<Arc<dyn Engine>> {
@@ -91,12 +93,15 @@ fn simple(values: &mut Values<'_>, world: Option<&World>) -> Option<Arc<dyn Engi
         input: keys.input,
         groups: None,
     };
-    built(values, Hybrid::new(settings).map_err(|error| vec![error]), world.slots_nominal)
+    built(values, Hybrid::new(settings), world.slots_nominal)
 }
+
+const FLAT: &str = "\"flat\" has no groups, which are what hybrid is about; use \"lines\" or a table, or \
+                    engine.name = \"simple\"";
 
 /// The groups with their fan-out. Left out: lines with three stations or more on average, otherwise as many groups as
 /// they have stations.
-fn groups(values: &mut Values<'_>, keys: &Taxonomy, stations: &Stations) -> Option<Groups> {
+fn groups(values: &mut Values<'_>, keys: &TaxonomyKeys, stations: &Stations) -> Option<Groups> {
     let of_lines = stations_a_line(stations);
     let asked = keys.fanout.map(|fanout| fanout.get().get());
     let balanced = |shape: Shape| Groups {
@@ -104,19 +109,19 @@ fn groups(values: &mut Values<'_>, keys: &Taxonomy, stations: &Stations) -> Opti
         fanout: asked.unwrap_or(shape.fanout),
     };
     let lines = |fanout: u32| Some(Groups { places: Places::Lines, fanout });
-    match (keys.locations, of_lines) {
+    match (keys.locations.clone(), of_lines) {
         (None, Some(mean)) if asked.is_some() || mean > 2 => lines(asked.unwrap_or(mean)),
         (None, _) => {
             let side = stations.len().isqrt() + 1;
             Some(balanced(Shape { fanout: side.max(3), height: 1 }))
         }
         (Some(Places::Balanced(shape)), _) => Some(balanced(shape)),
+        (Some(Places::Near(shape)), _) => {
+            Some(Groups { places: Places::Near(shape), fanout: asked.unwrap_or(shape.fanout) })
+        }
+        (Some(own @ Places::Own(_)), _) => own_groups(values, own, asked, stations),
         (Some(Places::Flat), _) => {
-            values.complain(
-                "locations",
-                "\"flat\" has no groups, which are what hybrid is about; use \"lines\" or a table, or \
-                 engine.name = \"simple\"",
-            );
+            values.complain("locations", FLAT);
             None
         }
         (Some(Places::Lines), None) => {
@@ -137,6 +142,31 @@ fn groups(values: &mut Values<'_>, keys: &Taxonomy, stations: &Stations) -> Opti
     }
 }
 
+/// Groups of one's own, with the members that they have on average, rounded up and at least 3, as their fan-out.
+fn own_groups(
+    values: &mut Values<'_>,
+    own: Places,
+    asked: Option<u32>,
+    stations: &Stations,
+) -> Option<Groups> {
+    let taxonomy = match own.taxonomy(stations) {
+        Ok(taxonomy) => taxonomy,
+        Err(complaints) => {
+            complaints.iter().for_each(|what| values.complain("locations", what));
+            return None;
+        }
+    };
+    let groups = taxonomy.nodes().filter(|&node| node != Taxonomy::ROOT);
+    let members: Vec<u32> = groups.map(|node| taxonomy.n_children(node)).collect();
+    let n_groups = u32::try_from(members.len()).ok()?;
+    if n_groups == 0 {
+        values.complain("locations", FLAT);
+        return None;
+    }
+    let mean = members.iter().sum::<u32>().div_ceil(n_groups);
+    Some(Groups { places: own, fanout: asked.unwrap_or(mean.max(3)) })
+}
+
 /// Stations per line, rounded up; `None` where no station has a line.
 fn stations_a_line(stations: &Stations) -> Option<u32> {
     let lined = || stations.iter().map(|station| station.line.as_str()).filter(|l| !l.is_empty());
@@ -154,5 +184,12 @@ fn plain(instance: &AuditInstance, input: &str) -> Value {
 fn grouped(instance: &AuditInstance, input: &str) -> Value {
     let mut keys = plain(instance, input);
     keys["taxonomy"] = json!({ "locations": "lines", "fanout": 3 });
+    keys
+}
+
+/// The same over an uneven taxonomy of one's own.
+fn grouped_own(instance: &AuditInstance, input: &str) -> Value {
+    let mut keys = plain(instance, input);
+    keys["taxonomy"] = json!({ "locations": { "text": instance.uneven_places() }, "fanout": 3 });
     keys
 }

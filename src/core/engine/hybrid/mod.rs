@@ -15,8 +15,9 @@ use num_rational::Ratio;
 
 use super::tree::{
     BudgetError, ByPlace, Consistency, Places, PricedTaxonomy, SubLevel, TreeMechanism, TreeParams,
+    unfit,
 };
-use crate::model::PathKind;
+use crate::model::{Outline, PathKind};
 
 /// Changes whenever the same input could give other output. Part of the configuration digest.
 pub const REVISION: u32 = 1;
@@ -24,7 +25,7 @@ pub const REVISION: u32 = 1;
 const KEY: &str = "engine.hybrid.taxonomy.locations";
 
 /// The groups of a level.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Groups {
     /// Which stations stand together.
     pub places: Places,
@@ -52,7 +53,7 @@ pub struct Hybrid {
 
 impl Hybrid {
     /// Checks the settings against the station list.
-    pub fn new(settings: Settings) -> Result<Self, BudgetError> {
+    pub fn new(settings: Settings) -> Result<Self, Vec<BudgetError>> {
         let params = &settings.params;
         let level = params.level_epsilon();
         let leaves_are = match settings.input {
@@ -61,21 +62,20 @@ impl Hybrid {
         };
         let sub_level = SubLevel { key: KEY, leaves_are, epsilon: level };
         let places = match settings.groups {
-            None => {
-                let flat = Places::Flat.taxonomy(&params.stations);
-                PricedTaxonomy::new(params, sub_level, flat, |_| level)?
-            }
+            None => PricedTaxonomy::flat(params, sub_level, params.stations.len()),
             Some(Groups { fanout, .. }) if fanout <= 2 => {
-                return Err(BudgetError::Fanout { key: KEY, fanout });
+                Err(BudgetError::Fanout { key: KEY, fanout })
             }
-            Some(Groups { places, fanout }) => {
+            Some(Groups { ref places, fanout }) => {
                 let taxonomy = places.taxonomy(&params.stations);
+                let taxonomy = taxonomy.map_err(|complaints| unfit(KEY, complaints))?;
                 // Lines 2 and 3 of PROOF.md: all general sub-levels together 2/f of a level, each the same.
                 let parts = u128::from(fanout) * u128::from(taxonomy.height());
                 let general = move |_| level * Ratio::new(2, parts);
-                PricedTaxonomy::new(params, sub_level, taxonomy, general)?
+                PricedTaxonomy::new(params, sub_level, taxonomy, general)
             }
         };
+        let places = places.map_err(|error| vec![error])?;
         Ok(Self { settings, places })
     }
 }
@@ -97,7 +97,7 @@ impl TreeMechanism for Hybrid {
             PathKind::Untimed => "sequences",
         };
         let mut parameters = vec![("input", input.to_owned())];
-        if let Some(Groups { places, fanout }) = self.settings.groups {
+        if let Some(Groups { places, fanout }) = &self.settings.groups {
             parameters.push(("taxonomy.locations", places.to_string()));
             parameters.push(("taxonomy.fanout", fanout.to_string()));
         }
@@ -110,6 +110,13 @@ impl TreeMechanism for Hybrid {
             .and_then(|groups| groups.places.lowered(&self.settings.params.stations))
             .into_iter()
             .collect()
+    }
+
+    fn outlines(&self, _: u32) -> Vec<Outline> {
+        let Settings { params, groups, .. } = &self.settings;
+        let station = Places::leaf_name(&params.stations);
+        let shown = |_| Outline::new("taxonomy.locations", self.places.taxonomy(), &station);
+        groups.iter().map(shown).collect()
     }
 
     fn input(&self) -> PathKind {

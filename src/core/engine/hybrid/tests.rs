@@ -128,7 +128,7 @@ fn a_fan_out_that_leaves_nothing_for_stations_is_refused() {
     for fanout in 0..=2 {
         let groups = Groups { places: Places::Lines, fanout };
         let refused = Hybrid::new(settings(20, PathKind::Untimed, Some(groups))).unwrap_err();
-        assert_eq!(refused, BudgetError::Fanout { key: KEY, fanout });
+        assert_eq!(refused, [BudgetError::Fanout { key: KEY, fanout }]);
     }
 }
 
@@ -174,7 +174,7 @@ fn growth_of_hybrid_and_simple_is_as_computed_by_hand() {
     let simple = growth(944, PathKind::Untimed, None, 168);
     assert!((26.0..30.0).contains(&simple), "{simple}");
     let groups = Groups { places: Places::Balanced(Shape { fanout: 30, height: 1 }), fanout: 30 };
-    let doublets = growth(893, PathKind::Timed, Some(groups), 168);
+    let doublets = growth(893, PathKind::Timed, Some(groups.clone()), 168);
     assert!((6.5..9.5).contains(&doublets), "{doublets}");
     let sequences = growth(944, PathKind::Untimed, Some(groups), 168);
     assert!(sequences < 0.1, "{sequences}");

@@ -30,7 +30,10 @@ pub const REGISTRATION: Registration = Registration {
     demo: "[engine]\nname = \"safepath\"\nepsilon = \"4.0\"\n\n[engine.safepath]\nheight = 2\nallocation = \"even\"\n\
         taxonomy.locations = { fanout = 4, height = 1 }\ntaxonomy.times = \"flat\"\n",
     build,
-    audit: Some(&[AuditForm::new(PathKind::Timed, 2, audited)]),
+    audit: Some(&[
+        AuditForm::new(PathKind::Timed, 2, audited),
+        AuditForm::new(PathKind::Timed, 3, audited_own),
+    ]),
     proof: include_str!("PROOF.md"),
 };
 
@@ -46,10 +49,12 @@ crate::keys! {
 crate::keys! {
     /// How places and slots are grouped.
     struct Taxonomy {
-        /// { fanout, height }, "lines" or "flat". Left out: fanout 2 and the largest height up to 3 that leaves budget
-        /// for the leaves
+        /// { fanout, height }, the same with by = "coordinates", { file = "places.csv" } of one's own (id,parent or
+        /// indented text), "lines" or "flat". Left out: fanout 2 and the largest height up to 3 that leaves budget for the
+        /// leaves
         locations: Places = optional({ "fanout": 2, "height": 3 });
-        /// { fanout, height } or "flat". Left out: as for locations
+        /// { fanout, height }, { file = "times.csv" } of one's own (over the numbers of slots, from 0 on) or "flat".
+        /// Left out: as for locations
         times: Times = optional({ "fanout": 2, "height": 3 });
     }
 }
@@ -84,5 +89,13 @@ fn audited(instance: &AuditInstance) -> Value {
     keys["allocation"] = json!("even");
     keys["taxonomy"] =
         json!({ "locations": halves(instance.n_stations), "times": halves(instance.n_slots) });
+    keys
+}
+
+/// The same over uneven taxonomies of one's own.
+fn audited_own(instance: &AuditInstance) -> Value {
+    let mut keys = audited(instance);
+    let (places, times) = (instance.uneven_places(), instance.uneven_times());
+    keys["taxonomy"] = json!({ "locations": { "text": places }, "times": { "text": times } });
     keys
 }

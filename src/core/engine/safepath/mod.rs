@@ -18,9 +18,9 @@ use num_rational::Ratio;
 use super::noise::{NodeClass, Noise};
 use super::tree::{
     self, BudgetError, Cell, ChildNode, Consistency, Item, Level, Places, PricedTaxonomy, Share,
-    Splitter, SubLevel, Times, TreeMechanism, TreeParams,
+    Splitter, SubLevel, Times, TreeMechanism, TreeParams, unfit,
 };
-use crate::model::{Digest, Doublet, PathKind, StationIx, Taxonomy};
+use crate::model::{Digest, Doublet, Outline, PathKind, StationIx, Taxonomy};
 
 /// Changes whenever the same input could give other output. Part of the configuration digest.
 pub const REVISION: u32 = 2;
@@ -62,10 +62,12 @@ impl SafePath {
     /// Checks the settings against the station list and the usual number of slots; all complaints at once.
     pub fn new(settings: Settings, slots_nominal: u32) -> Result<Self, Vec<BudgetError>> {
         let places = settings.priced_places();
-        let times = settings.priced_times(slots_nominal);
+        let times = settings.priced_times(slots_nominal, slots_nominal);
         match (places, times) {
             (Ok(places), Ok(times)) => Ok(Self { settings, places, times, slots_nominal }),
-            (places, times) => Err([places.err(), times.err()].into_iter().flatten().collect()),
+            (places, times) => {
+                Err([places.err(), times.err()].into_iter().flatten().flatten().collect())
+            }
         }
     }
 }
@@ -79,19 +81,19 @@ pub fn largest_height(n_leaves: u32) -> u32 {
 }
 
 impl Settings {
-    fn priced_places(&self) -> Result<PricedTaxonomy, BudgetError> {
+    fn priced_places(&self) -> Result<PricedTaxonomy, Vec<BudgetError>> {
+        const KEY: &str = "engine.safepath.taxonomy.locations";
         let taxonomy = self.places.taxonomy(&self.params.stations);
-        self.priced(
-            "engine.safepath.taxonomy.locations",
-            "locations",
-            taxonomy,
-            self.places.height(),
-        )
+        let taxonomy = taxonomy.map_err(|complaints| unfit(KEY, complaints))?;
+        self.priced(KEY, "locations", taxonomy, self.places.height()).map_err(|error| vec![error])
     }
 
-    fn priced_times(&self, n_slots: u32) -> Result<PricedTaxonomy, BudgetError> {
-        let taxonomy = self.times.taxonomy(n_slots);
-        self.priced("engine.safepath.taxonomy.times", "times", taxonomy, self.times.height())
+    /// Of a window with so many slots, where there are usually `usual`.
+    fn priced_times(&self, n_slots: u32, usual: u32) -> Result<PricedTaxonomy, Vec<BudgetError>> {
+        const KEY: &str = "engine.safepath.taxonomy.times";
+        let taxonomy = self.times.taxonomy(n_slots, usual);
+        let taxonomy = taxonomy.map_err(|complaints| unfit(KEY, complaints))?;
+        self.priced(KEY, "times", taxonomy, self.times.height()).map_err(|error| vec![error])
     }
 
     /// The share of every class of nodes in a taxonomy whose configured height is `asked`.
@@ -142,6 +144,15 @@ impl TreeMechanism for SafePath {
         ]
     }
 
+    fn outlines(&self, n_slots: u32) -> Vec<Outline> {
+        let Ok(PlaceThenTime { places, times }) = self.level(n_slots) else { return Vec::new() };
+        let station = Places::leaf_name(&self.settings.params.stations);
+        vec![
+            Outline::new("taxonomy.locations", places.taxonomy(), &station),
+            Outline::new("taxonomy.times", times.taxonomy(), &|slot| slot.to_string()),
+        ]
+    }
+
     fn lowered(&self, n_slots: u32) -> Vec<String> {
         let places = self.settings.places.lowered(&self.settings.params.stations);
         places.into_iter().chain(self.settings.times.lowered(n_slots)).collect()
@@ -158,7 +169,10 @@ impl TreeMechanism for SafePath {
     fn level(&self, n_slots: u32) -> Result<PlaceThenTime<'_>, BudgetError> {
         let times = match n_slots == self.slots_nominal {
             true => Cow::Borrowed(&self.times),
-            false => Cow::Owned(self.settings.priced_times(n_slots)?),
+            false => {
+                let priced = self.settings.priced_times(n_slots, self.slots_nominal);
+                Cow::Owned(priced.map_err(|mut errors| errors.swap_remove(0))?)
+            }
         };
         Ok(PlaceThenTime { places: &self.places, times })
     }

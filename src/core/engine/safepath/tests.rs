@@ -97,7 +97,7 @@ fn erratum_3_the_printed_threshold_is_far_below_the_noise_it_meets() {
         let height = NonZeroU32::new(12).unwrap();
         let params = TreeParams { height, threshold, ..params(68) };
         let settings = Settings { params, ..settings(68) };
-        settings.priced_times(168).unwrap().shares()[0].fact()
+        settings.priced_times(168, 168).unwrap().shares()[0].fact()
     };
     let printed = top(Threshold::LevelNoise);
     assert_eq!((printed.scale.as_str(), printed.threshold), ("2016", 68));

@@ -12,7 +12,7 @@ mod keys;
 pub use keys::REGISTRATION;
 
 use super::tree::{
-    BudgetError, ByPlace, Consistency, Places, PricedTaxonomy, SubLevel, TreeMechanism, TreeParams,
+    BudgetError, ByPlace, Consistency, PricedTaxonomy, SubLevel, TreeMechanism, TreeParams,
 };
 use crate::model::PathKind;
 
@@ -31,8 +31,7 @@ impl SeqPt {
     pub fn new(params: TreeParams) -> Result<Self, BudgetError> {
         let epsilon = params.level_epsilon();
         let sub_level = SubLevel { key: "engine.epsilon", leaves_are: "doublets", epsilon };
-        let flat = Places::Flat.taxonomy(&params.stations);
-        let places = PricedTaxonomy::new(&params, sub_level, flat, |_| epsilon)?;
+        let places = PricedTaxonomy::flat(&params, sub_level, params.stations.len())?;
         Ok(Self { params, places })
     }
 }

@@ -11,7 +11,7 @@ use num_rational::Ratio;
 use super::{Classes, TreeParams, Universe};
 use crate::engine::ShareFact;
 use crate::engine::noise::{NodeClass, Scale};
-use crate::model::{Child, Digest, Taxonomy};
+use crate::model::{Child, Digest, Taxonomy, TaxonomyError};
 
 /// When a noisy count is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,6 +64,14 @@ pub enum BudgetError {
         /// The fan-out asked for.
         fanout: u32,
     },
+    /// It does not fit the stations or the slots.
+    #[error("{complaint}")]
+    Unfit {
+        /// The configuration key.
+        key: &'static str,
+        /// Why, in words.
+        complaint: String,
+    },
     /// The numbers are beyond the exact arithmetic.
     #[error("epsilon is too small for this height and universe; raise epsilon or lower the height")]
     TooFine {
@@ -76,7 +84,10 @@ impl BudgetError {
     /// The configuration key that it is about.
     pub fn key(&self) -> &'static str {
         match self {
-            Self::NothingLeft { key, .. } | Self::Fanout { key, .. } | Self::TooFine { key } => key,
+            Self::NothingLeft { key, .. }
+            | Self::Fanout { key, .. }
+            | Self::Unfit { key, .. }
+            | Self::TooFine { key } => key,
         }
     }
 }
@@ -188,6 +199,20 @@ impl PricedTaxonomy {
         }
         let classes = classes(&shares);
         Ok(Self { taxonomy, shares, classes })
+    }
+
+    /// So many leaves without groups: each takes all of it.
+    pub fn flat(
+        params: &TreeParams,
+        sub_level: SubLevel,
+        n_leaves: u32,
+    ) -> Result<Self, BudgetError> {
+        let empty = |error: TaxonomyError| BudgetError::Unfit {
+            key: sub_level.key,
+            complaint: error.to_string(),
+        };
+        let flat = Taxonomy::flat(n_leaves).map_err(empty)?;
+        Self::new(params, sub_level, flat, |_| sub_level.epsilon)
     }
 
     /// The taxonomy.

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::declare::{Leaf, Positive, Values, Whole, inline};
 use crate::engine::{AuditInstance, Engine, World};
+use crate::model::OwnTaxonomy;
 
 crate::keys! {
     /// Keys of every engine that grows a noisy tree.
@@ -128,12 +129,15 @@ impl Leaf for Places {
         match value.as_str() {
             Some("flat") => Ok(Self::Flat),
             Some("lines") => Ok(Self::Lines),
-            _ => shape(value, "\"lines\", \"flat\"").map(Self::Balanced),
+            _ if value.get("by").is_some() => by_coordinates(value).map(Self::Near),
+            _ if is_own(value) => own(value).map(Self::Own),
+            _ => shape(value, "\"lines\", \"flat\", { file = \"…\" }").map(Self::Balanced),
         }
     }
 
     fn schema() -> Value {
-        json!({ "anyOf": [{ "enum": ["lines", "flat"] }, shape_schema()] })
+        let [file, text] = own_schema();
+        json!({ "anyOf": [{ "enum": ["lines", "flat"] }, shape_schema(true), file, text] })
     }
 }
 
@@ -141,12 +145,14 @@ impl Leaf for Times {
     fn read(value: &Value) -> Result<Self, String> {
         match value.as_str() {
             Some("flat") => Ok(Self::Flat),
-            _ => shape(value, "\"flat\"").map(Self::Balanced),
+            _ if is_own(value) => own(value).map(Self::Own),
+            _ => shape(value, "\"flat\", { file = \"…\" }").map(Self::Balanced),
         }
     }
 
     fn schema() -> Value {
-        json!({ "anyOf": [{ "enum": ["flat"] }, shape_schema()] })
+        let [file, text] = own_schema();
+        json!({ "anyOf": [{ "enum": ["flat"] }, shape_schema(false), file, text] })
     }
 }
 
@@ -168,12 +174,50 @@ fn shape(value: &Value, words: &str) -> Result<Shape, String> {
     }
 }
 
-fn shape_schema() -> Value {
-    json!({
+/// A table with `by = "coordinates"`.
+fn by_coordinates(value: &Value) -> Result<Shape, String> {
+    if value["by"] != "coordinates" {
+        return Err(format!("{} groups by something else than \"coordinates\"", inline(value)));
+    }
+    let mut rest = value.clone();
+    if let Some(table) = rest.as_object_mut() {
+        table.remove("by");
+    }
+    shape(&rest, "a table with by = \"coordinates\"")
+}
+
+fn is_own(value: &Value) -> bool {
+    value.get("file").or(value.get("text")).is_some()
+}
+
+/// A taxonomy's text. Engines read no files: whoever read the configuration has put the file's text in place of its
+/// name.
+fn own(value: &Value) -> Result<Arc<OwnTaxonomy>, String> {
+    let text = value.get("text").and_then(Value::as_str);
+    let is_alone = value.as_object().is_some_and(|table| table.len() == 1);
+    let own = text.filter(|_| is_alone).map(|text| Arc::new(OwnTaxonomy::read(text)));
+    own.ok_or_else(|| "must have a file or a text, in quotes, and nothing else".to_owned())
+}
+
+fn shape_schema(has_by: bool) -> Value {
+    let mut schema = json!({
         "type": "object", "additionalProperties": false, "required": ["fanout", "height"],
         "properties": {
             "fanout": { "type": "integer", "minimum": 2, "maximum": u32::MAX },
             "height": { "type": "integer", "minimum": 0, "maximum": 64 },
         },
+    });
+    if has_by {
+        schema["properties"]["by"] = json!({ "enum": ["coordinates"] });
+    }
+    schema
+}
+
+fn own_schema() -> [Value; 2] {
+    ["file", "text"].map(|one| {
+        json!({
+            "type": "object", "additionalProperties": false, "required": [one],
+            "properties": { one: { "type": "string" } },
+        })
     })
 }

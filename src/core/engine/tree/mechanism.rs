@@ -14,7 +14,7 @@ use crate::engine::{
     Draft, Engine, EngineDescription, Error, ExpectedError, Figure, Forecast, Guarantee, Reading,
     Recorded, Row, UniverseFacts,
 };
-use crate::model::{Cost, Digest, MicroEpsilon, PathKind, Stations, Window};
+use crate::model::{Cost, Digest, MicroEpsilon, Outline, PathKind, Stations, Window};
 use crate::seal::SealedWindow;
 use crate::secret::NoiseKey;
 
@@ -84,6 +84,11 @@ pub trait TreeMechanism: Send + Sync + fmt::Debug {
 
     /// What of its taxonomies is lower than was asked for, in words.
     fn lowered(&self, _n_slots: u32) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Its taxonomies for a window with so many slots, for people.
+    fn outlines(&self, _n_slots: u32) -> Vec<Outline> {
         Vec::new()
     }
 
@@ -191,6 +196,10 @@ impl<R: TreeMechanism> Engine for R {
                 .chain(self.lowered(n_slots))
                 .collect(),
         }
+    }
+
+    fn taxonomies(&self, n_slots: u32) -> Vec<Outline> {
+        self.outlines(n_slots)
     }
 
     fn price(&self) -> Cost {

@@ -28,7 +28,7 @@ pub use keys::{TreeKeys, audit_keys, built};
 #[cfg(test)]
 pub(crate) use mechanism::noisy_rows;
 pub use mechanism::{Level, TreeMechanism, TreeParams};
-pub use shape::{Places, Shape, Times};
+pub use shape::{Places, Shape, Times, unfit};
 pub use walk::{Cell, Classes, Found, Universe, walk};
 
 use crate::model::Doublet;

@@ -329,7 +329,7 @@ impl Ingest {
 /// older was not tapped just now.
 fn stale_before(rules: &Rules) -> Timestamp {
     let first = rules.calendar.window(rules.first).map(|window| window.start());
-    let length = SignedDuration::from_secs(rules.calendar.length_secs());
+    let length = SignedDuration::from_secs(rules.calendar.longest_secs());
     let grace = match rules.closing {
         Closing::Arrival { grace, .. } => grace,
         Closing::Watermark { .. } => SignedDuration::ZERO,
