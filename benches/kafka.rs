@@ -13,6 +13,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rdkafka::consumer::{BaseConsumer, Consumer};
@@ -33,6 +34,7 @@ fn main() {
         .map_or(8, |at| arguments[at + 1].parse().expect("--seconds takes a number"));
     let dir = tempfile::tempdir().unwrap();
     let (config, listen) = feed(dir.path(), &brokers);
+    let (busy_config, busy_listen) = twin(dir.path());
     let n_taps = produce(&config, seconds);
     let settings = tapveil::config::load(Path::new(&config)).unwrap();
     let kafka = settings.kafka.as_ref().unwrap();
@@ -44,6 +46,12 @@ fn main() {
     println!(
         "ingest, to committed segments    {ingest:>10.0} taps a second   {:.2} x the raw consumer",
         ingest / raw
+    );
+    let (busy, n_answers, secs) = beside_console_load(&busy_config, busy_listen, n_taps);
+    println!(
+        "the same beside console load     {busy:>10.0} taps a second   {:.2} x without; {:.0} answers a second",
+        busy / ingest,
+        n_answers as f64 / secs
     );
     // Killed, so that nothing of the open window is flushed on the way out; then how long until it is back at the head.
     service.0.kill().unwrap();
@@ -99,6 +107,54 @@ fn feed(dir: &Path, brokers: &str) -> (String, SocketAddr) {
     );
     fs::write(&config, text + &more).unwrap();
     (config.to_str().unwrap().to_owned(), listen)
+}
+
+/// The same feed once more: the same taps, everything else its own.
+fn twin(dir: &Path) -> (String, SocketAddr) {
+    let (city, other) = (dir.join("city"), dir.join("twin"));
+    fs::create_dir(&other).unwrap();
+    for name in ["tapveil.secret", "tapveil.ledger", "stations.csv"] {
+        fs::copy(city.join(name), other.join(name)).unwrap();
+    }
+    let listen = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let name = format!("bench-{}", std::process::id());
+    let text = fs::read_to_string(city.join("tapveil.toml")).unwrap();
+    let (text, http) = text.split_once("[http]").unwrap();
+    assert!(http.contains("listen"), "the last section is [http]");
+    let text = text.replace(&name, &format!("{name}-b"));
+    let text = text.replace(&format!("\"{name}-b.taps\""), &format!("\"{name}.taps\""));
+    let config = other.join("tapveil.toml");
+    fs::write(&config, format!("{text}[http]\nlisten = \"{listen}\"\n")).unwrap();
+    (config.to_str().unwrap().to_owned(), listen)
+}
+
+/// Ingest while somebody asks for pages as fast as one connection after the other allows, at most 300 a second: taps a
+/// second, answers, and in how many seconds.
+fn beside_console_load(config: &str, listen: SocketAddr, n_taps: u64) -> (f64, u64, f64) {
+    let is_over = AtomicBool::new(false);
+    let n_answers = AtomicU64::new(0);
+    let _service = Service::start(config);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let began = Instant::now();
+            let pages = ["/", "/livez", "/api/v1/windows", "/api/v1/releases", "/metrics"];
+            for n in 0_u64.. {
+                if is_over.load(Ordering::SeqCst) {
+                    break;
+                }
+                let due = Duration::from_micros(n * 1_000_000 / 300);
+                std::thread::sleep(due.saturating_sub(began.elapsed()));
+                let page = pages[n as usize % pages.len()];
+                n_answers.fetch_add(u64::from(get(listen, page).is_some()), Ordering::SeqCst);
+            }
+        });
+        let rate = ingest_rate(listen, n_taps);
+        let (began, before) = (Instant::now(), n_answers.load(Ordering::SeqCst));
+        std::thread::sleep(Duration::from_secs(2));
+        let answered = n_answers.load(Ordering::SeqCst) - before;
+        is_over.store(true, Ordering::SeqCst);
+        (rate, answered, began.elapsed().as_secs_f64())
+    })
 }
 
 fn run(arguments: &[&str]) {
@@ -181,11 +237,17 @@ fn wait_until(listen: SocketAddr, name: &str, n: u64) {
 }
 
 fn metric(listen: SocketAddr, name: &str) -> Option<u64> {
+    get(listen, "/metrics")?.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
+}
+
+/// What the console answers.
+fn get(listen: SocketAddr, page: &str) -> Option<String> {
     let mut stream = TcpStream::connect(listen).ok()?;
-    stream.write_all(b"GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n").ok()?;
+    let request = format!("GET {page} HTTP/1.0\r\nHost: localhost\r\n\r\n");
+    stream.write_all(request.as_bytes()).ok()?;
     let mut text = String::new();
     stream.read_to_string(&mut text).ok()?;
-    text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
+    Some(text)
 }
 
 struct Service(Child);

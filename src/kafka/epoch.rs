@@ -53,7 +53,7 @@ impl Epoch {
         let began = Instant::now();
         loop {
             let may_wait =
-                is_wanted.load(Ordering::Acquire) && began.elapsed() < settings.connect_timeout;
+                is_wanted.load(Ordering::Acquire) && began.elapsed() < settings.stall_timeout;
             match producer.init_transactions(ONE_TRY) {
                 Ok(()) => return Ok(Self { producer, watcher }),
                 Err(error) if is_retriable(&error) && may_wait => {
@@ -93,13 +93,12 @@ impl Epoch {
         work: &mut dyn FnMut(&BaseProducer<Watcher>) -> Result<(), Stopped>,
     ) -> Result<Ended, Error> {
         let error = match work(&self.producer) {
-            Ok(()) => match self.commit() {
-                Ok(()) => return Ok(Ended::Committed),
-                Err(error) if is_retriable(&error) => {
-                    return Ok(Ended::Unknown(explain(&self.watcher, error).to_string()));
-                }
-                Err(error) => error,
-            },
+            Ok(()) => {
+                return Ok(match self.commit() {
+                    Ok(()) => Ended::Committed,
+                    Err(error) => self.after_failed_commit(error),
+                });
+            }
             Err(Stopped::Lost) => return Ok(self.abort().unwrap_or(Ended::Lost)),
             Err(Stopped::TooLong) => return Ok(self.abort().unwrap_or(Ended::TooLong)),
             Err(Stopped::Kafka(error)) => error,
@@ -114,6 +113,20 @@ impl Epoch {
             true => Ok(Ended::Lost),
             false => Err(explain(&self.watcher, error)),
         }
+    }
+
+    /// A commit that failed may have taken effect: the brokers' answer may be lost with the one who gave it. What is
+    /// committed tells, so nothing of it may be sent again before that was read. The abort only ends what is still open.
+    fn after_failed_commit(&self, error: KafkaError) -> Ended {
+        if let Some(fenced) = self.fenced(&error) {
+            return fenced;
+        }
+        if !is_retriable(&error)
+            && let Some(worse) = self.abort()
+        {
+            return worse;
+        }
+        Ended::Unknown(explain(&self.watcher, error).to_string())
     }
 
     fn commit(&self) -> Result<(), KafkaError> {

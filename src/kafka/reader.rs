@@ -113,7 +113,8 @@ fn is_election(error: &KafkaError) -> bool {
         BrokerDestroy, BrokerNotAvailable, CoordinatorLoadInProgress, CoordinatorNotAvailable,
         DestroyBroker, FencedLeaderEpoch, KafkaStorageError, LeaderNotAvailable, NetworkException,
         NotCoordinator, NotLeaderForPartition, OffsetNotAvailable, ReplicaNotAvailable,
-        RequestTimedOut, UnknownLeaderEpoch, UnstableOffsetCommit, WaitingForCoordinator,
+        RequestTimedOut, UnknownLeaderEpoch, UnknownPartition, UnstableOffsetCommit,
+        WaitingForCoordinator,
     };
     matches!(
         error.rdkafka_error_code(),
@@ -133,6 +134,7 @@ fn is_election(error: &KafkaError) -> bool {
                 | ReplicaNotAvailable
                 | RequestTimedOut
                 | UnknownLeaderEpoch
+                | UnknownPartition
                 | UnstableOffsetCommit
                 | WaitingForCoordinator
         )

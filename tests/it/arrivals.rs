@@ -209,7 +209,7 @@ impl Live {
 
     /// The reasons on the topic of rejects, by place.
     pub(crate) fn rejects(&self) -> BTreeMap<(i32, i64), String> {
-        let mut found = BTreeMap::new();
+        let (mut found, mut at) = (BTreeMap::new(), BTreeMap::new());
         for record in self.records("rejects") {
             let value: serde_json::Value = serde_json::from_slice(&record.payload).unwrap();
             let mut members: Vec<&str> =
@@ -220,8 +220,10 @@ impl Live {
                 i32::try_from(value["partition"].as_i64().unwrap()).unwrap(),
                 value["offset"].as_i64().unwrap(),
             );
-            let twice = found.insert(place, value["reason"].as_str().unwrap().to_owned());
-            assert_eq!(twice, None, "each reject is noted once");
+            let noted = (record.place, record.arrived);
+            let twice = at.insert(place, noted);
+            assert_eq!(twice, None, "each reject is noted once, {place:?} again at {noted:?}");
+            found.insert(place, value["reason"].as_str().unwrap().to_owned());
         }
         found
     }

@@ -11,6 +11,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::client::DefaultClientContext;
+use rdkafka::error::RDKafkaErrorCode;
 use rdkafka::producer::{BaseRecord, DefaultProducerContext, Producer, ThreadedProducer};
 
 use tapveil::clock::{Clock, SystemClock};
@@ -97,5 +98,9 @@ pub(crate) fn make_taps(feed: &Feed, partitions: i32, copies: i32, stamps: &str)
         ClientConfig::new().set("bootstrap.servers", feed.brokers()).create().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let made = admin.create_topics([&topic], &AdminOptions::new());
-    runtime.block_on(made).unwrap().remove(0).unwrap();
+    match runtime.block_on(made).unwrap().remove(0) {
+        // The answer to the first request may be lost.
+        Ok(_) | Err((_, RDKafkaErrorCode::TopicAlreadyExists)) => {}
+        Err((name, error)) => panic!("{name}: {error}"),
+    }
 }

@@ -40,6 +40,7 @@ mod run_secure;
 mod run_avro;
 mod run_brokers;
 mod run_elections;
+mod soak;
 mod proxy;
 mod run_writer;
 mod run_one_ledger;

@@ -275,8 +275,9 @@ impl<'a> Worker<'a> {
             asked.add_partition(topic, partition);
         }
         let consumer = self.group.consumer();
-        let committed =
-            kafka::ask_again(DECIDED, || consumer.committed_offsets(asked.clone(), DECIDED));
+        let committed = kafka::ask_again(self.service.kafka.stall_timeout, || {
+            consumer.committed_offsets(asked.clone(), DECIDED)
+        });
         let committed = committed.map_err(|error| self.group.explain(error))?;
         let committed: BTreeMap<i32, Option<Committed>> = committed
             .elements()
@@ -290,8 +291,9 @@ impl<'a> Worker<'a> {
             })
             .collect();
         let low = |partition: &i32| {
-            let ends =
-                kafka::ask_again(DECIDED, || self.ends.fetch_watermarks(topic, *partition, ANSWER));
+            let ends = kafka::ask_again(self.service.kafka.stall_timeout, || {
+                self.ends.fetch_watermarks(topic, *partition, ANSWER)
+            });
             ends.map(|(low, _)| (*partition, low)).map_err(|error| self.group.explain(error))
         };
         let lows = gained.iter().map(low).collect::<Result<_, _>>()?;
@@ -300,7 +302,7 @@ impl<'a> Worker<'a> {
 
     fn n_partitions(&self) -> Result<u32, Error> {
         let topic = self.group.topic();
-        let metadata = kafka::topic_metadata(&self.ends, topic, DECIDED)
+        let metadata = kafka::topic_metadata(&self.ends, topic, self.service.kafka.stall_timeout)
             .map_err(|error| self.group.explain(error))?;
         let n = metadata.topics().first().map_or(0, |topic| topic.partitions().len());
         match u32::try_from(n) {
