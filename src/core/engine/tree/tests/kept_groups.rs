@@ -1,9 +1,5 @@
 //! Groups that stay in the inference.
 
-use std::collections::BTreeMap;
-
-use proptest::prelude::*;
-
 use super::*;
 use crate::engine::Row;
 
