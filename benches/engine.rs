@@ -22,7 +22,7 @@ use opendp::traits::samplers::sample_discrete_laplace;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use tapveil::city::{City, Preset};
-use tapveil::engine::hybrid::{self, Groups, Hybrid};
+use tapveil::engine::hybrid::{self, Groups, Hybrid, Inference};
 use tapveil::engine::noise::{DiscreteLaplace, Scale};
 use tapveil::engine::safepath::{self, Allocation, SafePath};
 use tapveil::engine::seqpt::SeqPt;
@@ -352,6 +352,7 @@ fn hybrid(stations: &Arc<Stations>) -> Hybrid {
         params: params(stations, SEQUENCE_LENGTH, SEQUENCE_LENGTH),
         input: PathKind::Untimed,
         groups: Some(Groups { places: Places::Lines, fanout }),
+        inference: Inference::WithoutGroups,
     };
     Hybrid::new(settings).unwrap()
 }

@@ -56,7 +56,8 @@ fn a_release_over_a_taxonomy_of_ones_own_names_it_and_verifies() {
             city.edit(TIMES, "times = { file = \"times.csv\" }");
         } else {
             city.edit(TIMES, "");
-            let hybrid = "name = \"hybrid\"\nepsilon = \"20.0\"\n\n[engine.hybrid]\nheight = 4\ninput = \"sequences\"\n\n\
+            let hybrid = "name = \"hybrid\"\nepsilon = \"20.0\"\n\n[engine.hybrid]\nheight = 4\ninput = \"sequences\"\n\
+                          inference = \"kept-groups\"\n\n\
                           [engine.hybrid.taxonomy]\n";
             city.edit(SAFEPATH, hybrid);
         }
@@ -75,6 +76,9 @@ fn a_release_over_a_taxonomy_of_ones_own_names_it_and_verifies() {
         let named = &released["privacy"]["engine"]["parameters"]["taxonomy.locations"];
         assert_eq!(*named, said["engine"]["parameters"]["taxonomy.locations"]);
         assert!(named.as_str().unwrap().starts_with("own, sha256 "), "{named}");
+        let kept =
+            released["privacy"]["post_processing"].to_string().contains("the groups above them");
+        assert_eq!(kept, name == "hybrid");
         // The same groups in another form are the same declaration, so the release is there already.
         let table: String = said["taxonomies"][0]["below"]
             .as_array()

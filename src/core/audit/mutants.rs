@@ -11,8 +11,8 @@ use super::stage::{Card, Stage};
 use crate::engine::AuditOutput;
 use crate::engine::noise::{Borrowed, Noise, NoiseSource};
 use crate::engine::tree::{
-    ByPlace, Cell, ChildNode, Consistency, Growth, Item, PricedTaxonomy, Splitter, SubLevel, grow,
-    rows, walk,
+    ByPlace, Cell, ChildNode, Children, Consistency, Growth, Item, PricedTaxonomy, Splitter,
+    SubLevel, Tree, grow, walk,
 };
 use crate::ledger::AuditLedger;
 use crate::model::{Cost, Doublet, MicroEpsilon, StationIx};
@@ -130,21 +130,22 @@ impl Mutant {
         let params = self.instance.params(&self.stage);
         let growth = Growth { height: self.stage.max_length.get(), max_nodes: params.max_nodes };
         let Ready { window, places, present } = ready;
-        let level = ByPlace { places, n_slots: Some(window.window().n_slots()) };
+        let n_slots = Some(window.window().n_slots());
+        let level = ByPlace { places, n_slots, keeps_groups: false };
         let trajectories = window.trajectories();
-        let levels = match (self.wrong, present) {
+        let tree = match (self.wrong, present) {
             (Wrong::UniverseFromData, Some(present)) => {
                 grow(trajectories, &FromData { level, present }, growth, source)
             }
             // Nobody was anywhere, so there is no station to ask about.
-            (Wrong::UniverseFromData, None) => Vec::new(),
+            (Wrong::UniverseFromData, None) => Tree::default(),
             (Wrong::EmptiesOmitted, _) => grow(trajectories, &level, growth, &Omitting(source)),
             (Wrong::GreaterForEmpties, _) => grow(trajectories, &level, growth, &Exceeding(source)),
             (Wrong::SharedStream, _) => grow(trajectories, &level, growth, &Shared(source)),
             _ => grow(trajectories, &level, growth, source),
         };
         let permit = permit(&self.ledger, window, Cost::differential(self.instance.epsilon));
-        AuditOutput::new(permit, rows(&levels, Consistency::TopDown))
+        AuditOutput::new(permit, tree.rows(Consistency::TopDown))
     }
 }
 
@@ -255,7 +256,7 @@ impl Splitter for FromData<'_> {
         items: &mut [Item],
         min_slot: u32,
         noise: &mut impl Noise,
-        children: &mut Vec<ChildNode>,
+        children: &mut Children,
     ) {
         items.sort_unstable();
         let width = self.level.n_slots.map_or(1, |n_slots| n_slots - min_slot);
@@ -263,11 +264,12 @@ impl Splitter for FromData<'_> {
         let at = |index: usize| u32::try_from(index).expect("as many as cards");
         walk(self.present.places.universe(0, width), items, cell, noise, &mut |found| {
             let station = StationIx(self.present.stations[found.cell.rank as usize]);
-            children.push(ChildNode {
+            children.nodes.push(ChildNode {
                 doublet: Doublet { station, slot: min_slot + found.cell.within },
                 noisy: found.noisy,
                 from: at(found.items.start),
                 to: at(found.items.end),
+                group: None,
             });
         });
     }

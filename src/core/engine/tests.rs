@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use num_rational::Ratio;
 use proptest::prelude::*;
 
-use super::hybrid::{self, Groups, Hybrid};
+use super::hybrid::{self, Groups, Hybrid, Inference};
 use super::noise::{NodeClass, Noise, NoiseSource, Occupied};
 use super::safepath::{self, Allocation, SafePath};
 use super::seqpt::SeqPt;
@@ -49,8 +49,11 @@ fn for_each(params: &TreeParams, shape: Shape, visitor: &mut impl ForEngine) {
             Some(Groups { places: Places::Balanced(shape), fanout: shape.fanout }),
             Some(Groups { places: Places::Balanced(Shape { fanout: 4, height: 1 }), fanout: 9 }),
         ] {
-            let settings = hybrid::Settings { params: params.clone(), input, groups };
-            visitor.visit(&Hybrid::new(settings).unwrap());
+            for inference in [Inference::WithoutGroups, Inference::KeptGroups] {
+                let (params, groups) = (params.clone(), groups.clone());
+                let settings = hybrid::Settings { params, input, groups, inference };
+                visitor.visit(&Hybrid::new(settings).unwrap());
+            }
         }
     }
     visitor.visit(&SeqPt::new(params.clone()).unwrap());
@@ -212,7 +215,8 @@ proptest! {
         }
         for input in [PathKind::Timed, PathKind::Untimed] {
             let groups = Some(Groups { places: places.clone(), fanout });
-            let settings = hybrid::Settings { params: params.clone(), input, groups };
+            let inference = Inference::KeptGroups;
+            let settings = hybrid::Settings { params: params.clone(), input, groups, inference };
             card.visit(&Hybrid::new(settings).unwrap());
         }
         prop_assert_eq!(card.n_checked, 4);

@@ -122,7 +122,7 @@ pub(super) fn tree(
             for (at, (child, cards)) in (0..).zip(below) {
                 let Some(&count) = told.get(&at).filter(|count| **count > 0) else { continue };
                 let doublet = crate::model::Doublet { station: StationIx(child), slot: 0 };
-                nodes.push(Node { parent: index, doublet, noisy: count });
+                nodes.push(Node { parent: index, doublet, noisy: count, group: None });
                 next.push((child, count, cards));
             }
         }
@@ -151,7 +151,7 @@ fn merged(levels: &[Vec<Node>], cells: &Cells) -> Vec<Vec<Node>> {
         let mut next = vec![0; nodes.len()];
         let mut level = Vec::new();
         for (at, ((parent, doublet), (noisy, from))) in (0..).zip(known) {
-            level.push(Node { parent, doublet, noisy });
+            level.push(Node { parent, doublet, noisy, group: None });
             from.into_iter().for_each(|old| next[old] = at);
         }
         made.push(level);

@@ -150,7 +150,12 @@ impl Grown<'_> {
                 let below = self.below(depth, parent, &children);
                 for ((cell, noisy), cards) in children.into_iter().zip(below) {
                     let parent = u32::try_from(index).expect("at most max_nodes nodes");
-                    nodes.push(Node { parent, doublet: self.cells.shown(cell), noisy });
+                    nodes.push(Node {
+                        parent,
+                        doublet: self.cells.shown(cell),
+                        noisy,
+                        group: None,
+                    });
                     open.push(Open { cell: Some(cell), noisy, cards });
                 }
             }

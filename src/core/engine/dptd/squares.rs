@@ -84,7 +84,7 @@ mod tests {
         let doublet = |at: u32| Doublet { station: StationIx(at), slot: 0 };
         (0..)
             .zip(counts)
-            .map(|(at, &(parent, noisy))| Node { parent, doublet: doublet(at), noisy })
+            .map(|(at, &(parent, noisy))| Node { parent, doublet: doublet(at), noisy, group: None })
             .collect()
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Groups, Hybrid, Settings};
+use super::{Groups, Hybrid, Inference, Settings};
 use crate::declare::{Declared, Positive, Section, Values};
 use crate::engine::tree::{Places, Shape, Threshold, TreeKeys, audit_keys, built};
 use crate::engine::{AuditForm, AuditInstance, Engine, Registration, World};
@@ -18,7 +18,7 @@ pub const REGISTRATION: Registration = Registration {
     is_differential: true,
     sections: || {
         vec![
-            Section::of::<Keys>("engine.hybrid"),
+            Section::of::<HybridKeys>("engine.hybrid"),
             Section::of::<TaxonomyKeys>("engine.hybrid.taxonomy"),
         ]
     },
@@ -64,6 +64,16 @@ crate::keys! {
 }
 
 crate::keys! {
+    /// hybrid: a tree whose levels are split by groups of stations, then by stations.
+    struct HybridKeys {
+        include common: Keys;
+        /// which noisy counts are made consistent: without-groups (those of stations alone, as in the paper) |
+        /// kept-groups (those of groups too, its footnote 3)
+        inference: Inference = default("without-groups");
+    }
+}
+
+crate::keys! {
     /// How stations are grouped.
     struct TaxonomyKeys {
         /// { fanout, height }, the same with by = "coordinates", { file = "places.csv" } of one's own (id,parent or
@@ -77,12 +87,13 @@ crate::keys! {
 }
 
 fn hybrid(values: &mut Values<'_>, world: Option<&World>) -> Option<Arc<dyn Engine>> {
-    let keys = Keys::read(values);
+    let keys = HybridKeys::read(values);
     let taxonomy = TaxonomyKeys::read(&mut values.below("taxonomy"));
     let (keys, taxonomy, world) = (keys?, taxonomy?, world?);
-    let params = keys.tree.params(values, world, Threshold::OwnNoise);
+    let HybridKeys { common: Keys { tree, input }, inference } = keys;
+    let params = tree.params(values, world, Threshold::OwnNoise);
     let groups = groups(&mut values.below("taxonomy"), &taxonomy, &world.stations);
-    let settings = Settings { params: params?, input: keys.input, groups: Some(groups?) };
+    let settings = Settings { params: params?, input, groups: Some(groups?), inference };
     built(values, Hybrid::new(settings), world.slots_nominal)
 }
 
@@ -92,6 +103,7 @@ fn simple(values: &mut Values<'_>, world: Option<&World>) -> Option<Arc<dyn Engi
         params: keys.tree.params(values, world, Threshold::OwnNoise)?,
         input: keys.input,
         groups: None,
+        inference: Inference::WithoutGroups,
     };
     built(values, Hybrid::new(settings), world.slots_nominal)
 }
@@ -187,9 +199,10 @@ fn grouped(instance: &AuditInstance, input: &str) -> Value {
     keys
 }
 
-/// The same over an uneven taxonomy of one's own.
+/// The same over an uneven taxonomy of one's own, with its counts in the inference.
 fn grouped_own(instance: &AuditInstance, input: &str) -> Value {
     let mut keys = plain(instance, input);
     keys["taxonomy"] = json!({ "locations": { "text": instance.uneven_places() }, "fanout": 3 });
+    keys["inference"] = json!("kept-groups");
     keys
 }

@@ -42,6 +42,18 @@ pub struct Settings {
     pub input: PathKind,
     /// The groups; `None` is `simple`.
     pub groups: Option<Groups>,
+    /// Whether counts of groups take part in the inference.
+    pub inference: Inference,
+}
+
+crate::words! {
+    /// Over what the inference goes, after footnote 3.
+    pub enum Inference {
+        /// "With all generalized nodes removed".
+        WithoutGroups = "without-groups",
+        /// With generalized nodes.
+        KeptGroups = "kept-groups",
+    }
 }
 
 /// The engine. Cannot be built wrong.
@@ -101,6 +113,10 @@ impl TreeMechanism for Hybrid {
             parameters.push(("taxonomy.locations", places.to_string()));
             parameters.push(("taxonomy.fanout", fanout.to_string()));
         }
+        // Said only where it is not the usual one: other releases stay byte by byte what they were.
+        if self.settings.inference == Inference::KeptGroups {
+            parameters.push(("inference", self.settings.inference.to_string()));
+        }
         parameters
     }
 
@@ -124,12 +140,16 @@ impl TreeMechanism for Hybrid {
     }
 
     fn consistency(&self) -> Consistency {
-        Consistency::TwoPhase
+        match self.settings.inference {
+            Inference::WithoutGroups => Consistency::TwoPhase,
+            Inference::KeptGroups => Consistency::TwoPhaseWithGroups,
+        }
     }
 
     fn level(&self, n_slots: u32) -> Result<ByPlace<'_>, BudgetError> {
         let n_slots = (self.settings.input == PathKind::Timed).then_some(n_slots);
-        Ok(ByPlace { places: &self.places, n_slots })
+        let keeps_groups = self.settings.inference == Inference::KeptGroups;
+        Ok(ByPlace { places: &self.places, n_slots, keeps_groups })
     }
 }
 

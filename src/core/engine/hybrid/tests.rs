@@ -14,7 +14,8 @@ use crate::engine::tree::{Growth, Level, Shape, Threshold, grow};
 use crate::model::{Station, Stations};
 
 fn settings(n_stations: u32, input: PathKind, groups: Option<Groups>) -> Settings {
-    Settings { params: params(n_stations), input, groups }
+    let inference = Inference::WithoutGroups;
+    Settings { params: params(n_stations), input, groups, inference }
 }
 
 fn threes(height: u32) -> Groups {
@@ -78,11 +79,12 @@ fn table_1_of_the_paper_gives_the_tree_of_its_figure_1_when_noise_is_off() {
     for groups in [None, Some(lines(3))] {
         let threshold = Threshold::Fixed(1);
         let params = TreeParams { stations: two_groups(), threshold, ..params(4) };
-        let engine = Hybrid::new(Settings { params, input: PathKind::Untimed, groups }).unwrap();
+        let engine =
+            Hybrid::new(Settings { params, ..settings(4, PathKind::Untimed, groups) }).unwrap();
         let level = engine.level(24).unwrap();
         let TreeParams { height, max_nodes, .. } = engine.settings.params;
         let growth = Growth { height: height.get(), max_nodes };
-        let levels = grow(window.trajectories(), &level, growth, &ZeroNoise);
+        let levels = grow(window.trajectories(), &level, growth, &ZeroNoise).levels;
         let mut tree = Vec::new();
         for (depth, level) in levels.iter().enumerate() {
             for node in level {
@@ -189,6 +191,7 @@ fn the_first_phase_pools_neighbours_that_increase_downwards() {
         parent,
         doublet: Doublet { station: StationIx(station), slot: 0 },
         noisy,
+        group: None,
     };
     // One path with 10 above 14: both are 12. A second child of 4 sees 10 and 4, so the parent's mean is 11.
     let levels = vec![vec![node(0, 0, 10)], vec![node(0, 1, 14), node(0, 2, 4)]];
@@ -225,7 +228,8 @@ fn a_height_beyond_the_longest_trip_is_no_trouble() {
     let height = NonZeroU32::new(12).unwrap();
     for groups in [None, Some(threes(1))] {
         let params = TreeParams { height, ..params(9) };
-        let engine = Hybrid::new(Settings { params, input: PathKind::Untimed, groups }).unwrap();
+        let engine =
+            Hybrid::new(Settings { params, ..settings(4, PathKind::Untimed, groups) }).unwrap();
         let released = release(&engine, &sealed(&crowd), 1);
         let long = released.rows().iter().find(|row| row.path.len() == 2).map_or(0, |r| r.count);
         assert!((28_000..32_000).contains(&long), "{long}");

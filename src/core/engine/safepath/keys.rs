@@ -50,8 +50,8 @@ crate::keys! {
     /// How places and slots are grouped.
     struct Taxonomy {
         /// { fanout, height }, the same with by = "coordinates", { file = "places.csv" } of one's own (id,parent or
-        /// indented text), "lines" or "flat". Left out: fanout 2 and the largest height up to 3 that leaves budget for the
-        /// leaves
+        /// indented text), "lines" or "flat". Left out: fanout 2 and the largest height up to 3 that leaves budget for
+        /// the leaves
         locations: Places = optional({ "fanout": 2, "height": 3 });
         /// { fanout, height }, { file = "times.csv" } of one's own (over the numbers of slots, from 0 on) or "flat".
         /// Left out: as for locations

@@ -17,8 +17,8 @@ use num_rational::Ratio;
 
 use super::noise::{NodeClass, Noise};
 use super::tree::{
-    self, BudgetError, Cell, ChildNode, Consistency, Item, Level, Places, PricedTaxonomy, Share,
-    Splitter, SubLevel, Times, TreeMechanism, TreeParams, unfit,
+    self, BudgetError, Cell, ChildNode, Children, Consistency, Item, Level, Places, PricedTaxonomy,
+    Share, Splitter, SubLevel, Times, TreeMechanism, TreeParams, unfit,
 };
 use crate::model::{Digest, Doublet, Outline, PathKind, StationIx, Taxonomy};
 
@@ -195,7 +195,7 @@ impl Splitter for PlaceThenTime<'_> {
         items: &mut [Item],
         min_slot: u32,
         noise: &mut impl Noise,
-        children: &mut Vec<ChildNode>,
+        children: &mut Children,
     ) {
         items.sort_unstable_by_key(|item| u64::from(item.rank) << 32 | u64::from(item.slot));
         let mut passed = Vec::new();
@@ -210,11 +210,12 @@ impl Splitter for PlaceThenTime<'_> {
             let below = &items[part.items.clone()];
             let item = |at: usize| u32::try_from(part.items.start + at).expect("as many as cards");
             tree::walk(times, below, by_slot, noise, &mut |found| {
-                children.push(ChildNode {
+                children.nodes.push(ChildNode {
                     doublet: Doublet { station, slot: found.cell.rank },
                     noisy: found.noisy,
                     from: item(found.items.start),
                     to: item(found.items.end),
+                    group: None,
                 });
             });
         }

@@ -60,7 +60,7 @@ impl TreeMechanism for SeqPt {
     }
 
     fn level(&self, n_slots: u32) -> Result<ByPlace<'_>, BudgetError> {
-        Ok(ByPlace { places: &self.places, n_slots: Some(n_slots) })
+        Ok(ByPlace { places: &self.places, n_slots: Some(n_slots), keeps_groups: false })
     }
 }
 

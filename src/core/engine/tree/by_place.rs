@@ -2,7 +2,9 @@
 
 use num_rational::Ratio;
 
-use super::{Cell, ChildNode, Item, Level, PricedTaxonomy, Share, Splitter, growth, walk};
+use super::{
+    Cell, ChildNode, Children, Item, Level, PricedTaxonomy, Share, Splitter, growth, walk_through,
+};
 use crate::engine::noise::{NodeClass, Noise};
 use crate::model::{Digest, Doublet, StationIx};
 
@@ -13,6 +15,8 @@ pub struct ByPlace<'a> {
     pub places: &'a PricedTaxonomy,
     /// Slots of the window; `None` for an engine that sees no times.
     pub n_slots: Option<u32>,
+    /// Whether groups that pass are kept with their counts, for what is done with counts later.
+    pub keeps_groups: bool,
 }
 
 impl Splitter for ByPlace<'_> {
@@ -26,22 +30,28 @@ impl Splitter for ByPlace<'_> {
         items: &mut [Item],
         min_slot: u32,
         noise: &mut impl Noise,
-        children: &mut Vec<ChildNode>,
+        children: &mut Children,
     ) {
         items.sort_unstable_by_key(|item| u64::from(item.rank) << 32 | u64::from(item.slot));
         // Slots never decrease, so those before the parent's do not exist.
         let width = self.n_slots.map_or(1, |n_slots| n_slots - min_slot);
         let cell = |item: &Item| Cell { rank: item.rank, within: item.slot - min_slot };
         let at = |index: usize| u32::try_from(index).expect("as many as cards");
-        walk(self.places.universe(0, width), items, cell, noise, &mut |found| {
+        let Children { nodes, groups } = children;
+        let universe = self.places.universe(0, width);
+        walk_through(universe, items, cell, noise, groups, &mut |found| {
             let station = StationIx(self.places.taxonomy().element(found.cell.rank));
-            children.push(ChildNode {
+            nodes.push(ChildNode {
                 doublet: Doublet { station, slot: min_slot + found.cell.within },
                 noisy: found.noisy,
                 from: at(found.items.start),
                 to: at(found.items.end),
+                group: found.group.filter(|_| self.keeps_groups),
             });
         });
+        if !self.keeps_groups {
+            groups.clear();
+        }
     }
 }
 

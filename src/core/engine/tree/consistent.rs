@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::Node;
+use super::{Node, Tree, with_groups};
 use crate::engine::Row;
 use crate::model::Doublet;
 
@@ -16,6 +16,8 @@ pub enum Consistency {
     TopDown,
     /// Before that, counts are fitted along every path from root to leaf and averaged (stm-hybrid-2012).
     TwoPhase,
+    /// The same over the tree with its groups (stm-hybrid-2012, footnote 3).
+    TwoPhaseWithGroups,
 }
 
 impl Consistency {
@@ -23,7 +25,13 @@ impl Consistency {
     pub(super) fn in_words(self) -> Vec<String> {
         let fitted = "counts fitted to non-increasing ones along every path (least squares), averaged over the \
                       paths through a node";
-        let first = (self == Self::TwoPhase).then_some(fitted);
+        let with_groups = "counts of stations and of the groups above them fitted to non-increasing ones along every \
+                           path (least squares), averaged over the paths through each";
+        let first = match self {
+            Self::TopDown => None,
+            Self::TwoPhase => Some(fitted),
+            Self::TwoPhaseWithGroups => Some(with_groups),
+        };
         let rest = [
             "children lowered evenly until they do not exceed their parent",
             "whole numbers by largest remainder, ties by path",
@@ -34,13 +42,23 @@ impl Consistency {
 }
 
 /// Bits below the point of a count between the phases. A count of 64 bits, summed over 2³² leaves, still fits.
-const POINT: u32 = 20;
+pub(super) const POINT: u32 = 20;
 
-/// Makes the levels consistent and gives the rows: a node's count less its children's.
+impl Tree {
+    /// Makes the counts consistent and gives the rows: a node's count less its children's.
+    pub(crate) fn rows(&self, consistency: Consistency) -> Vec<Row> {
+        match consistency {
+            Consistency::TopDown | Consistency::TwoPhase => rows(&self.levels, consistency),
+            Consistency::TwoPhaseWithGroups => with_groups::rows(self),
+        }
+    }
+}
+
+/// Makes the levels of a tree without groups consistent and gives the rows: a node's count less its children's.
 pub fn rows(levels: &[Vec<Node>], consistency: Consistency) -> Vec<Row> {
     let averaged = match consistency {
         Consistency::TopDown => None,
-        Consistency::TwoPhase => Some(averaged_over_paths(levels)),
+        _ => Some(averaged_over_paths(levels)),
     };
     // A node's count before the second phase, in units of 2⁻²⁰.
     let estimate = |depth: usize, index: usize| match &averaged {
@@ -154,13 +172,13 @@ pub(super) fn averaged_over_paths(levels: &[Vec<Node>]) -> Vec<Vec<u128>> {
 }
 
 /// Neighbours on a path that share one estimate, their mean.
-struct Block {
-    sum: u128,
-    n: u128,
+pub(super) struct Block {
+    pub(super) sum: u128,
+    pub(super) n: u128,
 }
 
 /// Pool adjacent violators: a block that is larger than the one before it joins it.
-fn push_block(blocks: &mut Vec<Block>, noisy: u64) {
+pub(super) fn push_block(blocks: &mut Vec<Block>, noisy: u64) {
     let mut block = Block { sum: noisy.into(), n: 1 };
     while let Some(last) = blocks.pop() {
         if block.sum * last.n <= last.sum * block.n {
@@ -206,7 +224,7 @@ fn path_places(
     })
 }
 
-fn path(levels: &[Vec<Node>], depth: usize, index: usize) -> Vec<Doublet> {
+pub(super) fn path(levels: &[Vec<Node>], depth: usize, index: usize) -> Vec<Doublet> {
     let mut path: Vec<Doublet> = path_places(levels, depth, index)
         .zip(levels[..=depth].iter().rev())
         .map(|(at, level)| level[at].doublet)

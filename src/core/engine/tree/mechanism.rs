@@ -6,9 +6,7 @@ use std::sync::Arc;
 
 use num_rational::Ratio;
 
-use super::{
-    BudgetError, Consistency, Growth, Share, Splitter, Threshold, expected_nodes, grow, rows,
-};
+use super::{BudgetError, Consistency, Growth, Share, Splitter, Threshold, expected_nodes, grow};
 use crate::engine::noise::{AnyNoise, Borrowed, NodeClass, NoiseSource};
 use crate::engine::{
     Draft, Engine, EngineDescription, Error, ExpectedError, Figure, Forecast, Guarantee, Reading,
@@ -111,7 +109,7 @@ pub(crate) fn noisy_rows<R: TreeMechanism, S: NoiseSource>(
 ) -> Vec<Row> {
     let params = mechanism.params();
     let growth = Growth { height: params.height.get(), max_nodes: params.max_nodes };
-    rows(&grow(window.trajectories(), level, growth, source), mechanism.consistency())
+    grow(window.trajectories(), level, growth, source).rows(mechanism.consistency())
 }
 
 fn fitting_level<'a, R: TreeMechanism>(

@@ -17,19 +17,20 @@ mod keys;
 mod mechanism;
 mod shape;
 mod walk;
+mod with_groups;
 
 pub use budget::{BudgetError, PricedTaxonomy, Share, SubLevel, Threshold};
 pub use by_place::ByPlace;
 pub use consistent::{Consistency, rows};
-pub use grow::Growth;
-pub(crate) use grow::grow;
+pub use grow::{Growth, KeptGroup};
+pub(crate) use grow::{Tree, grow};
 pub use growth::{expected_nodes, false_children};
 pub use keys::{TreeKeys, audit_keys, built};
 #[cfg(test)]
 pub(crate) use mechanism::noisy_rows;
 pub use mechanism::{Level, TreeMechanism, TreeParams};
 pub use shape::{Places, Shape, Times, unfit};
-pub use walk::{Cell, Classes, Found, Universe, walk};
+pub use walk::{Cell, Classes, Found, GroupIx, PassedGroup, Universe, walk, walk_through};
 
 use crate::model::Doublet;
 
@@ -55,6 +56,17 @@ pub struct ChildNode {
     pub from: u32,
     /// … up to but without this one.
     pub to: u32,
+    /// The group that it passed through last, if groups are kept.
+    pub group: Option<GroupIx>,
+}
+
+/// What passed below one node.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Children {
+    /// Places, or doublets.
+    pub nodes: Vec<ChildNode>,
+    /// The groups on the way to them, and those below which nothing passed; empty where groups are not kept.
+    pub groups: Vec<PassedGroup>,
 }
 
 /// How an engine splits one node: the only thing the engines differ in.
@@ -69,7 +81,7 @@ pub trait Splitter: Sync {
         items: &mut [Item],
         min_slot: u32,
         noise: &mut impl super::noise::Noise,
-        children: &mut Vec<ChildNode>,
+        children: &mut Children,
     );
 }
 
@@ -82,6 +94,8 @@ pub struct Node {
     pub doublet: Doublet,
     /// Noisy count.
     pub noisy: u64,
+    /// The group right above it in its level, if groups are kept.
+    pub group: Option<GroupIx>,
 }
 
 #[cfg(test)]

@@ -11,6 +11,8 @@ use crate::model::{Child, StationIx, Taxonomy};
 use crate::passenger::{CardKey, Trajectories};
 use crate::secret::{NoiseKey, Secret};
 
+mod kept_groups;
+
 /// The printed formula, repeated until it holds, in fractions; then largest remainder, ties by path.
 fn fit_by_repetition(parent: u64, noisy: &[u64]) -> Vec<u64> {
     let parent = Ratio::from_integer(i128::from(parent));
@@ -179,23 +181,18 @@ impl Splitter for Flat {
         (next.station.0, 0)
     }
 
-    fn split(
-        &self,
-        items: &mut [Item],
-        _: u32,
-        noise: &mut impl Noise,
-        children: &mut Vec<ChildNode>,
-    ) {
+    fn split(&self, items: &mut [Item], _: u32, noise: &mut impl Noise, children: &mut Children) {
         items.sort_unstable();
         let Self { taxonomy, classes } = self;
         let universe = Universe { taxonomy, classes, min_rank: 0, width: 1 };
         let cell = |item: &Item| Cell { rank: item.rank, within: 0 };
         walk(universe, items, cell, noise, &mut |found| {
-            children.push(ChildNode {
+            children.nodes.push(ChildNode {
                 doublet: Doublet { station: StationIx(found.cell.rank), slot: 0 },
                 noisy: found.noisy,
                 from: u32::try_from(found.items.start).unwrap(),
                 to: u32::try_from(found.items.end).unwrap(),
+                group: None,
             });
         });
     }
@@ -221,7 +218,7 @@ proptest! {
     fn without_noise_the_rows_are_the_trajectories(
         paths in prop::collection::vec(prop::collection::vec(0_u32..4, 1..5), 0..40),
     ) {
-        let levels = grow(&trajectories(&paths), &Flat::new(4, class(1)), growth(5, 1 << 20), &ZeroNoise);
+        let levels = grow(&trajectories(&paths), &Flat::new(4, class(1)), growth(5, 1 << 20), &ZeroNoise).levels;
         let mut expected: BTreeMap<Vec<u32>, u64> = BTreeMap::new();
         paths.iter().for_each(|path| *expected.entry(path.clone()).or_default() += 1);
         let released: BTreeMap<Vec<u32>, u64> = rows(&levels, Consistency::TopDown)
@@ -240,7 +237,7 @@ proptest! {
         let splitter = Flat::new(30, NodeClass::new(Scale::new(2, 1).unwrap(), 5));
         let (trajectories, key) = (trajectories(&paths), NoiseKey::for_test(seed));
         let grow = |threads| {
-            with_threads(threads, || grow(&trajectories, &splitter, growth(4, 3_000), &key))
+            with_threads(threads, || grow(&trajectories, &splitter, growth(4, 3_000), &key).levels)
         };
         let one = grow(1);
         prop_assert!([2, 7].iter().all(|&n| grow(n) == one));
@@ -253,8 +250,8 @@ proptest! {
     ) {
         let trajectories = trajectories(&paths);
         let splitter = Flat::new(8, class(1));
-        let all = grow(&trajectories, &splitter, growth(3, 1 << 20), &ZeroNoise);
-        let cut = grow(&trajectories, &splitter, growth(3, most), &ZeroNoise);
+        let all = grow(&trajectories, &splitter, growth(3, 1 << 20), &ZeroNoise).levels;
+        let cut = grow(&trajectories, &splitter, growth(3, most), &ZeroNoise).levels;
         let n: usize = cut.iter().map(Vec::len).sum();
         prop_assert!(n as u64 <= most);
         prop_assert_eq!(&cut[0][..], &all[0][..cut[0].len()]);
@@ -269,7 +266,7 @@ fn many_nodes_are_split_side_by_side_with_one_result() {
     let trajectories = trajectories(&paths);
     let key = NoiseKey::for_test(1);
     let grow = |threads| {
-        with_threads(threads, || grow(&trajectories, &splitter, growth(4, 1 << 22), &key))
+        with_threads(threads, || grow(&trajectories, &splitter, growth(4, 1 << 22), &key).levels)
     };
     let (one, three) = (grow(1), grow(3));
     assert!(one[1].len() > 2_000, "{} nodes in the second level", one[1].len());
@@ -305,7 +302,8 @@ fn each_node_asks_its_own_noise() {
         }
     }
     let paths = vec![vec![0, 0], vec![1, 0], vec![2, 0]];
-    let levels = grow(&trajectories(&paths), &Flat::new(3, class(1)), growth(2, 100), &ByPlace);
+    let levels =
+        grow(&trajectories(&paths), &Flat::new(3, class(1)), growth(2, 100), &ByPlace).levels;
     assert_eq!(levels[1].iter().map(|node| node.parent).collect::<Vec<_>>(), [1]);
 }
 
@@ -316,7 +314,7 @@ fn random_levels() -> impl Strategy<Value = Vec<Vec<Node>>> {
         let mut n_above = 1;
         let node = |parent, noisy| {
             let doublet = Doublet { station: StationIx(0), slot: 0 };
-            Node { parent, doublet, noisy }
+            Node { parent, doublet, noisy, group: None }
         };
         levels
             .into_iter()

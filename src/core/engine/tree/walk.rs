@@ -1,5 +1,6 @@
 //! One sub-level: a walk down a taxonomy that keeps what passes and never visits empty nodes one by one.
 
+use std::num::NonZeroU32;
 use std::ops::Range;
 
 use crate::engine::noise::{NodeClass, Noise, Occupied};
@@ -40,14 +41,41 @@ pub struct Cell {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Found {
     pub cell: Cell,
+    /// The group right above it, by its number among those that passed.
+    pub group: Option<GroupIx>,
     /// Its noisy count.
     pub noisy: u64,
     /// The items under it.
     pub items: Range<usize>,
 }
 
-/// Walks the universe from the top. The items come in the order of their cells. Cells that pass are told in
-/// order inside each group.
+/// The number of a group among those that passed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GroupIx(NonZeroU32);
+
+impl GroupIx {
+    /// The group at this place of a list.
+    pub fn new(at: usize) -> Self {
+        let number = u32::try_from(at + 1).ok().and_then(NonZeroU32::new);
+        Self(number.expect("fewer groups than 2^32 pass"))
+    }
+
+    /// Its place in the list.
+    pub fn get(self) -> usize {
+        self.0.get() as usize - 1
+    }
+}
+
+/// A group that passed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PassedGroup {
+    /// The group right above it; it came before.
+    pub above: Option<GroupIx>,
+    /// Its noisy count.
+    pub noisy: u64,
+}
+
+/// Walks the universe from the top, and forgets the groups that it passed through.
 pub fn walk<T>(
     universe: Universe<'_>,
     items: &[T],
@@ -55,13 +83,26 @@ pub fn walk<T>(
     noise: &mut impl Noise,
     found: &mut impl FnMut(Found),
 ) {
+    walk_through(universe, items, cell, noise, &mut Vec::new(), found);
+}
+
+/// Walks the universe from the top. The items come in the order of their cells. Cells that pass are told in
+/// order inside each group. Groups that pass are put into the list, those above first.
+pub fn walk_through<T>(
+    universe: Universe<'_>,
+    items: &[T],
+    cell: impl Fn(&T) -> Cell + Copy,
+    noise: &mut impl Noise,
+    groups: &mut Vec<PassedGroup>,
+    found: &mut impl FnMut(Found),
+) {
     debug_assert!(items.is_sorted_by_key(cell), "T-4: items come in the order of their cells");
     debug_assert!(
         items.first().is_none_or(|item| universe.min_rank <= cell(item).rank),
         "T-5: slots never decrease"
     );
-    let mut sublevel = SubLevel { universe, items, cell, noise };
-    sublevel.descend(Taxonomy::ROOT, 0..items.len(), found);
+    let mut sublevel = SubLevel { universe, items, cell, noise, groups };
+    sublevel.descend(Taxonomy::ROOT, None, 0..items.len(), found);
 }
 
 struct SubLevel<'a, T, C, N> {
@@ -69,6 +110,7 @@ struct SubLevel<'a, T, C, N> {
     items: &'a [T],
     cell: C,
     noise: &'a mut N,
+    groups: &'a mut Vec<PassedGroup>,
 }
 
 /// A child or cell with its items: all those below one child, or in one cell of a leaf.
@@ -86,7 +128,13 @@ struct Passed {
 }
 
 impl<T, C: Fn(&T) -> Cell + Copy, N: Noise> SubLevel<'_, T, C, N> {
-    fn descend(&mut self, node: NodeIx, items: Range<usize>, found: &mut impl FnMut(Found)) {
+    fn descend(
+        &mut self,
+        node: NodeIx,
+        group: Option<GroupIx>,
+        items: Range<usize>,
+        found: &mut impl FnMut(Found),
+    ) {
         let Universe { taxonomy, classes, min_rank, .. } = self.universe;
         let ranks = taxonomy.ranks(node);
         if ranks.end <= min_rank {
@@ -103,9 +151,13 @@ impl<T, C: Fn(&T) -> Cell + Copy, N: Noise> SubLevel<'_, T, C, N> {
             for Passed { index, noisy, items } in self.ask(class, &candidates, &runs) {
                 let (number, within) = candidates.at(index);
                 match taxonomy.child(node, number) {
-                    Child::General(child) => self.descend(child, items, found),
+                    Child::General(child) => {
+                        let passed = GroupIx::new(self.groups.len());
+                        self.groups.push(PassedGroup { above: group, noisy });
+                        self.descend(child, Some(passed), items, found);
+                    }
                     Child::Leaf(rank) => {
-                        found(Found { cell: Cell { rank, within }, noisy, items });
+                        found(Found { cell: Cell { rank, within }, group, noisy, items });
                     }
                 }
             }
