@@ -127,11 +127,33 @@ impl<'a> Admin<'a> {
         Ok(())
     }
 
-    /// The settings of topics, in order; nothing where this user may not look.
+    /// The settings of topics, in order; nothing where this user may not look. A broker that has not heard of a new
+    /// topic yet is asked again: an empty answer is no setting.
     pub(super) fn describe(&self, topics: &[Purpose]) -> Result<Vec<Option<Found>>, Error> {
         if topics.is_empty() {
             return Ok(Vec::new());
         }
+        let began = Instant::now();
+        loop {
+            let answers = self.described(topics)?;
+            let is_known = |answer: &Answer| !matches!(answer, Answer::NotYet);
+            if answers.iter().all(is_known) {
+                return Ok(answers.into_iter().map(Answer::found).collect());
+            }
+            if began.elapsed() > APPEARS {
+                let unknown = topics.iter().zip(&answers).filter(|(_, answer)| !is_known(answer));
+                let names: Vec<&str> =
+                    unknown.map(|(topic, _)| topic.name(self.settings)).collect();
+                return Err(Error::Failed(format!(
+                    "the brokers do not tell the settings of {}, although the topic is there",
+                    names.join(", ")
+                )));
+            }
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+
+    fn described(&self, topics: &[Purpose]) -> Result<Vec<Answer>, Error> {
         let resources: Vec<ResourceSpecifier<'_>> = topics
             .iter()
             .map(|purpose| ResourceSpecifier::Topic(purpose.name(self.settings)))
@@ -144,14 +166,34 @@ impl<'a> Admin<'a> {
         results
             .into_iter()
             .map(|result| match result {
-                Ok(resource) => Ok(Some(Found::new(&resource))),
+                Ok(resource) if resource.entries.is_empty() => Ok(Answer::NotYet),
+                Ok(resource) => Ok(Answer::Found(Found::new(&resource))),
                 Err(
                     RDKafkaErrorCode::TopicAuthorizationFailed
                     | RDKafkaErrorCode::ClusterAuthorizationFailed,
-                ) => Ok(None),
+                ) => Ok(Answer::Forbidden),
+                Err(RDKafkaErrorCode::UnknownTopicOrPartition) => Ok(Answer::NotYet),
                 Err(code) => Err(Error::Failed(format!("{doing} failed: {}", in_words(code)))),
             })
             .collect()
+    }
+}
+
+/// What a broker says about a topic's settings.
+enum Answer {
+    Found(Found),
+    /// This user may not look.
+    Forbidden,
+    /// This broker has not heard of the topic.
+    NotYet,
+}
+
+impl Answer {
+    fn found(self) -> Option<Found> {
+        match self {
+            Self::Found(found) => Some(found),
+            Self::Forbidden | Self::NotYet => None,
+        }
     }
 }
 

@@ -6,13 +6,15 @@ use std::time::{Duration, Instant};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::producer::{BaseProducer, Producer};
 
+use super::client::TRANSACTION_TIMEOUT;
 use super::{Error, Load, Settings, Watcher, explain};
 use crate::protocol::Ended;
 
 /// How long one call of a transaction may take.
-const CALL: Duration = Duration::from_secs(30);
-/// How long the end of a transaction is asked for before nobody knows it.
-const PATIENCE: Duration = Duration::from_secs(120);
+const CALL: Duration = Duration::from_secs(5);
+/// How long the end of a transaction is asked for before nobody knows it: twice the time after which the brokers end
+/// it themselves. A client that waits longer waits for an answer that went with its coordinator; a new one asks again.
+const PATIENCE: Duration = TRANSACTION_TIMEOUT.saturating_mul(2);
 /// How long brokers may take for a new epoch before they are asked again.
 const ONE_TRY: Duration = Duration::from_secs(2);
 

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::transaction::{Membership, Transactions};
+use super::transaction::{Checks, Membership, Transactions};
 use super::{Error, Load, Settings, read_committed};
 use crate::ledger::{self, Ledger};
 use crate::protocol::{Ended, Transaction};
@@ -59,6 +59,7 @@ impl Ledger for TopicLedger {
     fn commit(&mut self, transaction: &Transaction) -> Result<Ended, ledger::Error> {
         let writer = self.writer.as_ref().expect("L-6: who books has fenced every other writer");
         let length = || read_lines(&self.settings).map(|lines| lines.len() as u64);
-        writer.execute(transaction, &*self.group, &length).map_err(|error| self.failed(&error))
+        let checks = Checks { ledger_length: &length, stamped_from: None };
+        writer.execute(transaction, &*self.group, &checks).map_err(|error| self.failed(&error))
     }
 }

@@ -41,7 +41,7 @@ pub use self::{
     in_process::InProcess,
     reader::{Received, ask_again, is_passing, read_committed, topic_metadata},
     topics::Warning,
-    transaction::{HEADER, Membership, Transactions},
+    transaction::{Checks, HEADER, Membership, Transactions},
     watcher::{Watcher, explain, explain_on},
 };
 pub use settings::{HAS_TLS, Property, Protocol, Settings, TLS_BUILD, Topics};

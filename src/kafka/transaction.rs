@@ -40,6 +40,15 @@ pub trait Membership {
     fn owns(&self, positions: &[Position]) -> bool;
 }
 
+/// What else must hold before a transaction is committed.
+pub struct Checks<'a> {
+    /// How many committed records the ledger has now.
+    pub ledger_length: &'a dyn Fn() -> Result<u64, Error>,
+    /// Brokers that stamp its records before this moment, in milliseconds by their own clocks, show that the worker's
+    /// clock is wrong: nothing of it may appear.
+    pub stamped_from: Option<i64>,
+}
+
 /// The right to use a transactional id; whoever had it before is fenced.
 pub struct Transactions {
     settings: Settings,
@@ -94,12 +103,12 @@ impl Transactions {
         self
     }
 
-    /// Executes a transaction. `ledger_length` tells how many committed records the ledger has now.
+    /// Executes a transaction.
     pub fn execute(
         &self,
         transaction: &Transaction,
         group: &dyn Membership,
-        ledger_length: &dyn Fn() -> Result<u64, Error>,
+        checks: &Checks<'_>,
     ) -> Result<Ended, Error> {
         // What an earlier transaction was stamped with says nothing about this one.
         *self.stamped.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -112,8 +121,8 @@ impl Transactions {
             return Ok(Ended::Lost);
         }
         let epoch = self.new_epoch()?;
-        let surroundings = Surroundings { transactions: self, group, ledger_length };
-        let ended = epoch.spend(&mut |producer| surroundings.make_calls(after, producer));
+        let surroundings = Surroundings { transactions: self, group, checks };
+        let ended = epoch.spend(&mut |producer| surroundings.make_calls(after, producer, &epoch));
         *self.stamped.lock().unwrap_or_else(PoisonError::into_inner) = epoch.stamped_millis();
         // Only an end that shows that the name is still ours is followed by a new epoch at once: whoever was replaced
         // would fence the successor.
@@ -212,7 +221,7 @@ impl Drop for Transactions {
 struct Surroundings<'a> {
     transactions: &'a Transactions,
     group: &'a dyn Membership,
-    ledger_length: &'a dyn Fn() -> Result<u64, Error>,
+    checks: &'a Checks<'a>,
 }
 
 impl Surroundings<'_> {
@@ -221,6 +230,7 @@ impl Surroundings<'_> {
         &self,
         calls: &[Call<'_>],
         producer: &BaseProducer<Watcher>,
+        epoch: &Epoch,
     ) -> Result<(), Stopped> {
         let role = self.transactions.role;
         let began = Instant::now();
@@ -232,7 +242,7 @@ impl Surroundings<'_> {
                 Call::Begin => producer.begin_transaction()?,
                 Call::CheckLedger(expected) => {
                     // If nobody can tell, it is not ours: starting over reads the ledger again, and says what is wrong.
-                    if (self.ledger_length)().ok() != Some(expected) {
+                    if (self.checks.ledger_length)().ok() != Some(expected) {
                         return Err(Stopped::Lost);
                     }
                 }
@@ -248,6 +258,10 @@ impl Surroundings<'_> {
                         return Err(Stopped::TooLong);
                     }
                     flushed?;
+                    let stamped = epoch.stamped_millis().zip(self.checks.stamped_from);
+                    if stamped.is_some_and(|(stamped, from)| stamped < from) {
+                        return Err(Stopped::Lost);
+                    }
                     membership = Some(self.group.metadata().ok_or(Stopped::Lost)?);
                 }
                 Call::CheckOwnership(positions) => {

@@ -146,6 +146,26 @@ fn a_partition_that_is_behind_holds_its_window() {
     live.assert_windows(&first, &first);
 }
 
+/// By the worker's clock the deadline of its first window is long past, and its partitions are quiet.
+#[test]
+fn a_clock_ahead_of_the_brokers_ends_the_worker_and_finishes_no_window() {
+    let Some(brokers) = bootstrap() else { return };
+    let live = Live::new(&brokers);
+    let (worker, first) = live.open();
+    stop(worker);
+    let wrong = Some(("TAPVEIL_CLOCK_AHEAD", "600"));
+    let mut ahead = live.feed.worker_with("ingest", &live.feed.config(), wrong);
+    assert_eq!(ahead.wait(PATIENCE), Some(3), "{}", ahead.said());
+    let said = ahead.said();
+    assert!(said.contains("s ahead of the brokers'") && said.contains("clock_margin"), "{said}");
+    assert_eq!(live.records("segments").len(), 0, "no window is finished");
+    live.crowd("behind", &first, &ALL);
+    let mut worker = live.feed.worker("all", None);
+    live.released(&mut worker, &first);
+    stop(worker);
+    live.assert_windows(&first, &first);
+}
+
 #[test]
 fn an_open_transaction_on_the_feed_holds_its_window_until_it_is_decided() {
     let Some(brokers) = bootstrap() else { return };

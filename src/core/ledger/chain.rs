@@ -205,3 +205,6 @@ impl Chain {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -140,3 +140,25 @@ proptest! {
         prop_assert!(schedule.due(&calendar, &next) >= due);
     }
 }
+
+#[test]
+fn a_release_is_expected_when_it_is_due_and_complete() {
+    let days = calendar("UTC", 86_400, 0);
+    let window = days.window_at("2026-11-17T12:00:00Z".parse().unwrap()).unwrap();
+    let six = Schedule { at: at(6, 0), ..Schedule::default() };
+    let expected =
+        |hours| six.expected(&days, &window, SignedDuration::from_hours(hours)).to_string();
+    assert_eq!(expected(2), "2026-11-18T06:00:00Z");
+    assert_eq!(expected(9), "2026-11-18T09:00:00Z");
+}
+
+#[test]
+fn any_part_of_a_schedule_makes_a_release_wait() {
+    let at_six = Schedule { at: at(6, 0), ..Schedule::default() };
+    let later = Schedule { after_days: 1, ..Schedule::default() };
+    let sundays =
+        Schedule { on: Weekdays::new(&[Weekday::Sunday]).unwrap(), ..Schedule::default() };
+    for schedule in [at_six, later, sundays] {
+        assert!(!schedule.is_at_once(), "{schedule}");
+    }
+}

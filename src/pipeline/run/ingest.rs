@@ -5,7 +5,7 @@ mod read;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use rand::TryRng;
 use rand::rngs::SysRng;
 use rdkafka::consumer::{BaseConsumer, Consumer};
@@ -15,7 +15,7 @@ use super::progress::{Pace, Standstill};
 use super::unusable::UnusableShare;
 use super::{Event, Service, Stop};
 use crate::ingest::Decoder;
-use crate::kafka::{self, Group, Load, Transactions, Watcher, crash_point};
+use crate::kafka::{self, Checks, Group, Load, Transactions, Watcher, crash_point};
 use crate::metrics::Part;
 use crate::pipeline::Error;
 use crate::protocol::{
@@ -111,24 +111,26 @@ impl<'a> Worker<'a> {
         Ok(why.unwrap_or(Why::Stopped))
     }
 
-    /// Whether a quiet partition has finished a window is judged by this machine's clock. One that runs ahead of the
-    /// brokers' by more than the margin would finish windows for which they still take taps. A record that was sent
-    /// after `sent` and stamped before it shows by how much it does, at least.
+    /// How far this machine's clock may be ahead of the brokers'. Whether a quiet partition has finished a window is
+    /// judged by it, so that a clock ahead by more would finish windows for which brokers still take taps.
+    fn clock_margin(&self) -> Option<SignedDuration> {
+        match self.service.settings.closing {
+            Closing::Arrival { clock_margin, .. } => Some(clock_margin),
+            Closing::Watermark { .. } => None,
+        }
+    }
+
+    /// A record that was sent after `sent` and stamped before it shows by how much this machine's clock is ahead, at
+    /// least. Nothing of such a transaction has appeared.
     fn refuse_clock_ahead(&self, sent: Timestamp) -> Result<(), Error> {
-        let Closing::Arrival { clock_margin, .. } = self.service.settings.closing else {
-            return Ok(());
-        };
         let stamped = self.transactions.stamped_millis();
-        let Some(stamped) = stamped.and_then(|millis| Timestamp::from_millisecond(millis).ok())
-        else {
-            return Ok(());
-        };
+        let stamped = stamped.and_then(|millis| Timestamp::from_millisecond(millis).ok());
+        let Some((margin, stamped)) = self.clock_margin().zip(stamped) else { return Ok(()) };
         let ahead = sent.duration_since(stamped);
-        match ahead > clock_margin {
-            true => Err(Error::ClockAhead {
-                seconds: ahead.as_secs(),
-                margin_secs: clock_margin.as_secs(),
-            }),
+        match ahead > margin {
+            true => {
+                Err(Error::ClockAhead { seconds: ahead.as_secs(), margin_secs: margin.as_secs() })
+            }
             false => Ok(()),
         }
     }
@@ -234,7 +236,12 @@ impl<'a> Worker<'a> {
             IngestEffect::Commit(transaction) => {
                 self.flush_began = Instant::now();
                 let sent = self.service.clock.now();
-                let ended = self.transactions.execute(&transaction, &self.group, &|| Ok(0))?;
+                let margin = self.clock_margin();
+                let checks = Checks {
+                    ledger_length: &|| Ok(0),
+                    stamped_from: margin.map(|margin| (sent - margin).as_millisecond()),
+                };
+                let ended = self.transactions.execute(&transaction, &self.group, &checks)?;
                 self.refuse_clock_ahead(sent)?;
                 crash_point("ingest", "committed");
                 Some(IngestEvent::Ended(ended))
