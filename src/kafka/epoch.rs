@@ -17,6 +17,8 @@ const CALL: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = TRANSACTION_TIMEOUT.saturating_mul(2);
 /// How long brokers may take for a new epoch before they are asked again.
 const ONE_TRY: Duration = Duration::from_secs(2);
+/// A client that got no epoch for so long is replaced by a new one, which looks for the coordinator afresh.
+const ONE_CLIENT: Duration = Duration::from_secs(10);
 
 /// Why a transaction stops before its commit.
 pub(super) enum Stopped {
@@ -47,6 +49,23 @@ impl Epoch {
         load: Load,
         is_wanted: &AtomicBool,
     ) -> Result<Self, Error> {
+        let began = Instant::now();
+        let may_wait =
+            || is_wanted.load(Ordering::Acquire) && began.elapsed() < settings.stall_timeout;
+        loop {
+            if let Some(epoch) = Self::open_once(settings, id, load, &may_wait)? {
+                return Ok(epoch);
+            }
+        }
+    }
+
+    /// One client's tries; nothing if another one should go on.
+    fn open_once(
+        settings: &Settings,
+        id: &str,
+        load: Load,
+        may_wait: &dyn Fn() -> bool,
+    ) -> Result<Option<Self>, Error> {
         let watcher = Watcher::default();
         let producer: BaseProducer<Watcher> = settings
             .transactional_producer(id, load)
@@ -54,11 +73,12 @@ impl Epoch {
             .map_err(|error| explain(&watcher, error))?;
         let began = Instant::now();
         loop {
-            let may_wait =
-                is_wanted.load(Ordering::Acquire) && began.elapsed() < settings.stall_timeout;
             match producer.init_transactions(ONE_TRY) {
-                Ok(()) => return Ok(Self { producer, watcher }),
-                Err(error) if is_retriable(&error) && may_wait => {
+                Ok(()) => return Ok(Some(Self { producer, watcher })),
+                Err(error) if is_retriable(&error) && may_wait() => {
+                    if began.elapsed() > ONE_CLIENT {
+                        return Ok(None);
+                    }
                     std::thread::sleep(Duration::from_millis(50));
                 }
                 Err(error) => return Err(explain(&watcher, error)),

@@ -1,6 +1,7 @@
 //! The ledger as a topic: one partition, append-only, one fenced writer, the same chained lines as the file.
 
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use super::transaction::{Checks, Membership, Transactions};
 use super::{Error, Load, Settings, read_committed};
@@ -26,19 +27,24 @@ impl TopicLedger {
     }
 }
 
+/// A reader that brings nothing for so long is replaced: what it waits for may have gone with a leader. It is longer
+/// than the brokers take to end a dead worker's transaction, 15 s, where they look often enough.
+const ONE_READ: Duration = Duration::from_secs(20);
+
 /// Every committed record of the ledger topic.
 pub fn read_lines(settings: &Settings) -> Result<Vec<Vec<u8>>, Error> {
-    let mut lines = Vec::new();
-    read_committed(
-        settings,
-        &settings.topics.ledger,
-        "",
-        settings.connect_timeout,
-        &mut |received| {
+    let began = Instant::now();
+    let within = ONE_READ.min(settings.connect_timeout);
+    loop {
+        let mut lines = Vec::new();
+        let read = read_committed(settings, &settings.topics.ledger, "", within, &mut |received| {
             lines.push(received.payload.unwrap_or_default());
-        },
-    )?;
-    Ok(lines)
+        });
+        match read {
+            Err(Error::TooLate(_)) if began.elapsed() < settings.connect_timeout => {}
+            done => return done.map(|()| lines),
+        }
+    }
 }
 
 impl Ledger for TopicLedger {

@@ -39,6 +39,9 @@ pub(super) trait Watch {
     /// Something happened.
     fn note(&mut self, note: &ReleaseNote, worker: &Releaser<Renderer>);
 
+    /// This step of the work begins: whoever asks what the worker waits for hears it.
+    fn begins(&mut self, _step: &'static str) {}
+
     /// A step of the work is behind us: for crash points.
     fn passed(&mut self, step: &'static str);
 }
@@ -173,6 +176,7 @@ impl<'a> Driver<'a> {
     /// Executes one effect; gives the answer, if it has one.
     fn execute(&mut self, effect: ReleaseEffect<Renderer>) -> Result<Option<Event>, Error> {
         let seams = &mut self.seams;
+        seams.watch.begins(name_of(&effect));
         Ok(match effect {
             ReleaseEffect::Fence => {
                 seams.ledger.fence()?;
@@ -258,6 +262,24 @@ impl<'a> Driver<'a> {
             },
         });
         seams.watch.note(note, &self.worker);
+    }
+}
+
+/// What a worker does while it executes an effect.
+fn name_of(effect: &ReleaseEffect<Renderer>) -> &'static str {
+    match effect {
+        ReleaseEffect::Fence => "fencing other writers of the ledger",
+        ReleaseEffect::ReadLedger => "reading the ledger",
+        ReleaseEffect::ReadPosition => "reading the committed position",
+        ReleaseEffect::AssignAt(_) => "taking up the segments",
+        ReleaseEffect::Freeze(_) => "putting a window together",
+        ReleaseEffect::Preflight(_) => "looking at the places of the release",
+        ReleaseEffect::Commit(_) => "committing to the ledger",
+        ReleaseEffect::Make(_) => "making a release",
+        ReleaseEffect::Publish(_) => "writing a release",
+        ReleaseEffect::Delete(_) => "deleting segments",
+        ReleaseEffect::Tell(_) => "telling what happened",
+        ReleaseEffect::Leave(_) => "leaving the group",
     }
 }
 

@@ -48,7 +48,7 @@ fn taps_after_the_deadline_are_late_and_nothing_bad_stops_the_feed() {
     live.released(&mut worker, &first);
     stop(worker);
     live.assert_windows(&first, &first);
-    let reasons: Vec<String> = live.rejects().into_values().collect();
+    let reasons: Vec<String> = live.rejects().alone.into_values().collect();
     for (reason, n) in [
         ("late", 36),
         ("too_far_ahead", 2),

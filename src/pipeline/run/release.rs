@@ -71,7 +71,7 @@ pub(super) fn work(service: &Service<'_>, stop: &Stop) -> Result<Why, Error> {
         clock: service.clock,
         observers: service.observers,
         lifetime: service.settings.caps.lifetime,
-        watch: &mut CrashPoints,
+        watch: &mut Steps(service),
         ledger_name: settings.topics.ledger.clone(),
         source_name: settings.topics.segments.clone(),
         ledger_key: service.settings.secret.ledger_key(),
@@ -168,11 +168,15 @@ fn refresh(service: &Service<'_>, worker: &Releaser<Renderer>) {
     service.observers.tell(&event);
 }
 
-/// Where a test may end the process.
-struct CrashPoints;
+/// The steps of the work: the operator hears where it is, and a test may end the process there.
+struct Steps<'a>(&'a Service<'a>);
 
-impl Watch for CrashPoints {
+impl Watch for Steps<'_> {
     fn note(&mut self, _: &ReleaseNote, _: &Releaser<Renderer>) {}
+
+    fn begins(&mut self, step: &'static str) {
+        self.0.health.doing(Part::Release, step);
+    }
 
     fn passed(&mut self, step: &'static str) {
         crash_point("release", step);
@@ -258,14 +262,13 @@ impl Source for Segments<'_> {
         self.read(&mut records)?;
         self.group.refuse_fatal()?;
         self.refuse_standstill(&records)?;
-        self.service.health.doing(Part::Release, "working on the ledger or a release");
+        self.service.health.doing(Part::Release, "taking up what was read");
         let mut events = vec![ReleaseEvent::Polled(records)];
         self.changes(&mut events)?;
         Ok(Some(events))
     }
 
     fn position(&mut self) -> Result<(Option<Committed>, i64), Error> {
-        self.service.health.doing(Part::Release, "reading the committed position");
         let (topic, consumer) = (self.group.topic(), self.group.consumer());
         let mut asked = TopicPartitionList::new();
         asked.add_partition(topic, PARTITION);
