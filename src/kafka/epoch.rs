@@ -138,7 +138,7 @@ impl Epoch {
     }
 
     /// A commit that failed may have taken effect: the brokers' answer may be lost with the one who gave it. What is
-    /// committed tells, so nothing of it may be sent again before that was read. The abort only ends what is still open.
+    /// committed tells, so nothing of it may be sent again before that was read. The abort only ends what is open.
     fn after_failed_commit(&self, error: KafkaError) -> Ended {
         if let Some(fenced) = self.fenced(&error) {
             return fenced;

@@ -1,6 +1,7 @@
-//! A live feed for as long as one likes: workers that are killed, brokers that are killed and restarted, a console under
-//! load, and a look at memory, descriptors and files every few seconds. `tests/soak` runs it; half a minute of it belongs
-//! to the suite. Fails on a lost or doubled tap, on a window that is late, and on growth beyond the bounds below.
+//! A live feed for as long as one likes: workers that are killed, brokers that are killed and restarted, a console
+//! under load, and a look at memory, descriptors and files every few seconds. `tests/soak` runs it; half a minute of
+//! it belongs to the suite. Fails on a lost or doubled tap, on a window that is late, and on growth beyond the bounds
+//! below.
 #![allow(clippy::print_stdout, reason = "figures are what it is for")]
 
 mod plot;
