@@ -12,7 +12,7 @@ use jiff::civil::DateTime;
 
 use super::failure::say;
 use super::init::write_feed;
-use super::run::{Console, stop_on_signals};
+use super::run::{Console, last_words, stop_on_signals};
 use super::{COMMIT, Failure, VERSION};
 use crate::city::{City, CityTap, Preset};
 use crate::clock::SystemClock;
@@ -107,9 +107,7 @@ fn play_and_run(
         commit: COMMIT,
         clock: &SystemClock,
         health: &console.shown.health,
-        last_words: &|error| {
-            Failure::new(error.kind(), anyhow::Error::msg(error.to_string())).end()
-        },
+        last_words: &last_words,
         observers: Observers {
             metrics: &console.shown.metrics,
             status: &console.shown.status,

@@ -68,9 +68,7 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         commit: COMMIT,
         clock: &SystemClock,
         health: &console.shown.health,
-        last_words: &|error| {
-            Failure::new(error.kind(), anyhow::Error::msg(error.to_string())).end()
-        },
+        last_words: &last_words,
         observers: Observers {
             metrics: &console.shown.metrics,
             status: &console.shown.status,
@@ -81,6 +79,14 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     let done = crate::pipeline::run::run(&service, &stop);
     console.serving.end();
     done.map(|()| ExitCode::SUCCESS).map_err(|error| Failure::new(error.kind(), error))
+}
+
+/// Ends the process while workers of it still wait for brokers.
+pub(super) fn last_words(done: Result<(), &crate::pipeline::Error>) {
+    match done {
+        Ok(()) => std::process::exit(0),
+        Err(error) => Failure::new(error.kind(), anyhow::Error::msg(error.to_string())).end(),
+    }
 }
 
 /// The console and what it shows.

@@ -1,5 +1,6 @@
 //! The check of `[kafka]`: addresses, names, and properties with their secrets from files.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -29,6 +30,7 @@ pub(super) fn kafka(file: &mut File<'_>, base: &Path) -> Option<Option<Settings>
         flush: keys.flush.0.unsigned_abs(),
         stall_timeout: keys.stall_timeout.0.unsigned_abs(),
         accepts_unsigned: keys.positions == Positions::AcceptUnsigned,
+        pass_segments: keys.pass_segments.map_or(BTreeSet::new(), |offsets| offsets.0),
         properties,
         is_in_process: false,
     }))

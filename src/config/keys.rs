@@ -1,8 +1,8 @@
 //! Every key outside the engines' own sections: type, default, unit and reason, each declared once.
 
 use super::leaf::{
-    Address, Brokers, FeedId, FormatName, KafkaName, Keep, Layouts, Meanings, Percent, RouteTypes,
-    Seconds, TimeOfDay, Version, Zone,
+    Address, Brokers, FeedId, FormatName, KafkaName, Keep, Layouts, Meanings, Offsets, Percent,
+    RouteTypes, Seconds, TimeOfDay, Version, Zone,
 };
 use super::schedule::{Day, Days, MissedRule, SomeDays, WindowLength};
 use crate::declare::{Epsilon, Names, Positive, Section};
@@ -246,6 +246,8 @@ crate::keys! {
         stall_timeout: Seconds<1, DAY> = default("5m");
         /// signed | accept-unsigned: the latter once, after an upgrade from a version that signed no positions
         positions: Positions = default("signed");
+        /// offsets of records in segments that are not this feed's and are passed over; a record that is its own counts
+        pass_segments: Offsets = optional([1047]);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Types of the values that only this program's own sections have.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use jiff::civil::Time;
@@ -225,6 +226,24 @@ impl Leaf for Layouts {
 
     fn schema() -> Value {
         Names::schema()
+    }
+}
+
+/// Offsets of records in a topic.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Offsets(pub(super) BTreeSet<i64>);
+
+impl Leaf for Offsets {
+    fn read(value: &Value) -> Result<Self, String> {
+        let refuse = || format!("must be a list of offsets like [1047], not {}", inline(value));
+        let items = value.as_array().ok_or_else(refuse)?;
+        let offset = |item: &Value| item.as_i64().filter(|offset| *offset >= 0);
+        let offsets: Option<BTreeSet<i64>> = items.iter().map(offset).collect();
+        offsets.map(Self).ok_or_else(refuse)
+    }
+
+    fn schema() -> Value {
+        json!({ "type": "array", "items": { "type": "integer", "minimum": 0 } })
     }
 }
 

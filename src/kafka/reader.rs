@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext};
-use rdkafka::error::KafkaError;
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{Headers, Message};
 use rdkafka::metadata::Metadata;
 use rdkafka::{Offset, TopicPartitionList};
@@ -58,11 +58,12 @@ pub fn read_committed(
     }
     consumer.assign(&assignment).map_err(failed)?;
     let mut open = partitions;
+    let mut has_read = false;
     let mut last = Instant::now();
     while !open.is_empty() {
         match consumer.poll(Duration::from_millis(200)) {
             Some(Ok(message)) => {
-                last = Instant::now();
+                (last, has_read) = (Instant::now(), true);
                 let value = message.headers().and_then(|headers| {
                     headers.iter().find(|one| one.key == header).and_then(|one| one.value)
                 });
@@ -78,6 +79,11 @@ pub fn read_committed(
                 open.remove(&partition);
             }
             Some(Err(error)) if is_passing(&error) => {}
+            // A broker that does not know a new topic yet cannot say where it begins; asking again starts over.
+            Some(Err(error)) if is_without_beginning(&error) && !has_read => {
+                std::thread::sleep(Duration::from_millis(100));
+                consumer.assign(&assignment).map_err(failed)?;
+            }
             Some(Err(error)) => return Err(failed(error)),
             None => {}
         }
@@ -90,6 +96,10 @@ pub fn read_committed(
         }
     }
     Ok(())
+}
+
+fn is_without_beginning(error: &KafkaError) -> bool {
+    error.rdkafka_error_code() == Some(RDKafkaErrorCode::AutoOffsetReset)
 }
 
 /// Trouble that a reader which assigns itself partitions may pass over: the client mends it itself, or, for the

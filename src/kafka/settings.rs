@@ -1,5 +1,6 @@
 //! Where the brokers are, what the topics are called, and the properties that pass through.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
@@ -65,6 +66,8 @@ pub struct Settings {
     pub stall_timeout: Duration,
     /// Whether positions that an earlier version left unsigned are believed.
     pub accepts_unsigned: bool,
+    /// Offsets in `segments` of records that cannot be taken and are passed over.
+    pub pass_segments: BTreeSet<i64>,
     /// Passed through to librdkafka.
     pub properties: Vec<Property>,
     /// Whether the cluster is [`InProcess`](super::InProcess): its topics can be neither asked about nor changed.

@@ -1,5 +1,6 @@
 use super::*;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 pub(super) fn settings(properties: Vec<Property>) -> Settings {
@@ -21,6 +22,7 @@ pub(super) fn settings(properties: Vec<Property>) -> Settings {
         properties,
         stall_timeout: Duration::from_secs(300),
         accepts_unsigned: false,
+        pass_segments: BTreeSet::new(),
         is_in_process: false,
     }
 }

@@ -1,4 +1,5 @@
-//! Everything that happens, one variant each. Log line, metric and console state follow from it here and nowhere else.
+//! Everything that happens, one variant each. Log line, metric and console state follow from it in `observers`, and
+//! nowhere else.
 //! No event tells a card, a payload or, in its sentence, an exact count.
 
 use std::fmt;
@@ -7,7 +8,7 @@ use jiff::Timestamp;
 
 use crate::config::Percent;
 use crate::ledger::{Book, Entry, Refusal};
-use crate::metrics::{Board, Booked, Gathered, KafkaNumbers, Metrics, Status};
+use crate::metrics::{Booked, Gathered, KafkaNumbers};
 use crate::model::{Counts, MicroEpsilon, Reject, Window};
 use crate::protocol::FlushedWindow;
 
@@ -137,10 +138,14 @@ pub enum Event {
     Withheld { window: Window, refusal: Refusal },
     /// A release did not stand its own check and was not published.
     VerifyFailed,
+    /// A record of `segments` that cannot be taken, at this offset, is passed over as configured.
+    PassedOver(i64),
     /// Old segments take up room.
     SegmentsKept(String),
     /// How far the ledger is could not be kept beside the secret; the group's positions have it.
     HeadNotKept(String),
+    /// The brokers did not let a worker go that had committed everything; it went.
+    LeftUnanswered,
     /// Every window of the range has gone its way.
     RangeDone,
 }
@@ -190,8 +195,10 @@ impl Event {
             Self::Released { .. } => "released",
             Self::Withheld { .. } => "withheld",
             Self::VerifyFailed => "verify_failed",
+            Self::PassedOver(_) => "passed_over",
             Self::SegmentsKept(_) => "segments_kept",
             Self::HeadNotKept(_) => "head_not_kept",
+            Self::LeftUnanswered => "left_unanswered",
             Self::RangeDone => "range_done",
         }
     }
@@ -229,6 +236,8 @@ impl Event {
             | Self::Held(_)
             | Self::Withheld { .. }
             | Self::VerifyFailed
+            | Self::PassedOver(_)
+            | Self::LeftUnanswered
             | Self::SegmentsKept(_)
             | Self::HeadNotKept(_) => Weight::Warning,
         }
@@ -287,132 +296,15 @@ impl fmt::Display for Event {
             Self::HeadNotKept(why) => {
                 write!(f, "{why}; the committed positions remember it, and nothing else does")
             }
+            Self::PassedOver(offset) => {
+                write!(f, "record {offset} of segments is passed over (kafka.pass_segments)")
+            }
             Self::SegmentsKept(why) => write!(f, "could not delete old segments: {why}"),
+            Self::LeftUnanswered => {
+                f.write_str("everything is committed; the group did not answer the good-bye in time")
+            }
             Self::RangeDone => f.write_str("every window of the range is released or withheld: done"),
             silent => f.write_str(silent.name()),
         }
-    }
-}
-
-/// Who is told: the metrics, the console, the log.
-#[derive(Clone, Copy)]
-pub struct Observers<'a> {
-    /// Every number.
-    pub metrics: &'a Metrics,
-    /// What the console shows.
-    pub status: &'a Status,
-    /// How far each window is.
-    pub board: &'a Board,
-    /// One line for every event that is not silent.
-    pub log: &'a (dyn Fn(&Event) + Sync),
-}
-
-impl Observers<'_> {
-    /// Something happened: the only place from which a metric, the console's state or the log changes.
-    pub fn tell(&self, event: &Event) {
-        let (metrics, status, board) = (self.metrics, self.status, self.board);
-        match event {
-            Event::Ingested { counts, windows } => {
-                metrics.ingested(counts);
-                for one in windows {
-                    board.add(one.partition, one.window, one.n_taps);
-                    if one.is_finished {
-                        board.finish(one.partition, one.window);
-                    }
-                }
-                metrics.windows_filling(board.n_filling());
-            }
-            Event::Flushed(seconds) => metrics.flushed(*seconds),
-            Event::PartitionGone { partition, n_replayed } => {
-                metrics.partition_gone(*partition);
-                board.forget_partition(*partition);
-                metrics.windows_filling(board.n_filling());
-                metrics.replayed(*n_replayed);
-            }
-            Event::PartitionAt { partition, lag, arrived_secs } => {
-                metrics.partition(*partition, *lag, *arrived_secs);
-            }
-            Event::Progress { lag, rate, .. } => {
-                let left = *lag as f64;
-                metrics.progress(*rate, if *rate > 0.0 { left / rate } else { 0.0 });
-                status.progress((*lag > 0).then_some((*lag, *rate)));
-            }
-            Event::Client(name, numbers) => metrics.kafka(name, numbers),
-            Event::Watermark(greatest) => status.watermark(*greatest),
-            Event::Holding { windows, n_taps, n_bytes, done_through } => {
-                metrics.windows_held(windows.len(), *n_taps, *n_bytes);
-                status.gathered(windows.clone(), *done_through);
-            }
-            Event::NextDue(at) => metrics.next_due(at.map_or(0, |at| at.as_second())),
-            Event::Ledger { first, booked, spent, lifetime } => {
-                metrics.budget(*spent, *lifetime);
-                status.ledger(*first, booked.clone());
-            }
-            Event::Unusable { .. } => status.unusable(Some(event.to_string())),
-            Event::UsableAgain => status.unusable(None),
-            Event::Sealed(n_duplicates) => metrics.sealed(*n_duplicates),
-            Event::EngineRan { engine, seconds } => metrics.engine_ran(engine, *seconds),
-            Event::Released { window, engine, seconds, at, .. } => {
-                board.forget_window(window.id());
-                metrics.released(engine, *seconds, at.as_second());
-            }
-            Event::Withheld { window, refusal } => {
-                board.forget_window(window.id());
-                metrics.withheld(refusal.reason());
-                status.withheld(window.id(), &refusal.to_string());
-            }
-            Event::VerifyFailed => metrics.verify_failed(),
-            Event::WaitingForBroker(_)
-            | Event::WaitingForLedger
-            | Event::Topic(_)
-            | Event::MostTapsLate
-            | Event::Slower(_)
-            | Event::Doing(_)
-            | Event::LedgerUnread(_)
-            | Event::Active
-            | Event::StandingBy
-            | Event::JoiningAgain(_)
-            | Event::Held(_)
-            | Event::SegmentsKept(_)
-            | Event::HeadNotKept(_)
-            | Event::RangeDone => {}
-        }
-        if event.weight() != Weight::Silent {
-            (self.log)(event);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::WindowId;
-
-    /// One event writes the counters, the board and the gauge that is read from it.
-    #[test]
-    fn a_flush_is_on_the_board_until_its_partition_goes() {
-        let (metrics, status, board) =
-            (Metrics::new("v", "c"), Status::default(), Board::default());
-        let log = |event: &Event| panic!("{} is silent", event.name());
-        let observers = Observers { metrics: &metrics, status: &status, board: &board, log: &log };
-        let flushed = |partition: i32, window: i64, n_taps: u64, is_finished: bool| FlushedWindow {
-            partition,
-            window: WindowId::new(window),
-            n_taps,
-            is_finished,
-        };
-        let windows =
-            vec![flushed(0, 7, 3, true), flushed(0, 8, 4, false), flushed(1, 7, 5, false)];
-        let mut counts = Counts::default();
-        counts.taps = 12;
-        observers.tell(&Event::Ingested { counts, windows });
-        let seventh = board.windows()[&WindowId::new(7)];
-        assert_eq!((seventh.n_taps, seventh.n_partitions, seventh.n_finished), (8, 2, 1));
-        let text = metrics.text();
-        assert!(text.contains("tapveil_ingest_taps_total 12"), "{text}");
-        assert!(text.contains("tapveil_ingest_windows_filling 2"), "{text}");
-        observers.tell(&Event::PartitionGone { partition: 1, n_replayed: 0 });
-        assert_eq!(board.windows()[&WindowId::new(7)].n_taps, 3);
-        assert!(metrics.text().contains("tapveil_ingest_windows_filling 1"));
     }
 }

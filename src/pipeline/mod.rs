@@ -9,6 +9,7 @@
 #[cfg(feature = "kafka")]
 pub mod run;
 mod event;
+mod observers;
 mod dry_run;
 mod head;
 mod release;
@@ -18,7 +19,8 @@ pub mod books;
 pub use dry_run::{DryRun, Planned, dry_run};
 pub use sanitize::{Done, Job, Released, Summary, Watch, sanitize, window_named};
 
-pub use event::{Event, Observers, Weight};
+pub use event::{Event, Weight};
+pub use observers::Observers;
 
 use crate::config::{Settings, Statement};
 use crate::ledger::Edition;
@@ -45,6 +47,10 @@ fn release_plan(
         budget: settings.budget(),
         n_stations: settings.stations.len(),
         codec: codec(settings),
+        pass_segments: match &settings.kafka {
+            Some(kafka) => kafka.pass_segments.clone(),
+            None => std::collections::BTreeSet::new(),
+        },
         signer: signer(settings),
         last: ends.flatten().map(|(_, last)| last),
         first: match ends {

@@ -249,6 +249,7 @@ impl<'a> Driver<'a> {
             ReleaseNote::Active => event::Event::Active,
             ReleaseNote::StandingBy => event::Event::StandingBy,
             ReleaseNote::Held(refusal) => event::Event::Held(refusal.clone()),
+            ReleaseNote::PassedOver(offset) => event::Event::PassedOver(*offset),
             ReleaseNote::Sealed(n_duplicates) => event::Event::Sealed(*n_duplicates),
             ReleaseNote::Withheld { window, refusal } => {
                 event::Event::Withheld { window: window.clone(), refusal: refusal.clone() }

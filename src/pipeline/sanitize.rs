@@ -273,7 +273,10 @@ impl super::release::Watch for Outcomes {
             ReleaseNote::Withheld { window, refusal } => {
                 (window.name(), 0, Done::Withheld(refusal.clone()))
             }
-            ReleaseNote::Active | ReleaseNote::StandingBy | ReleaseNote::Held(_) => return,
+            ReleaseNote::Active
+            | ReleaseNote::StandingBy
+            | ReleaseNote::Held(_)
+            | ReleaseNote::PassedOver(_) => return,
         };
         self.windows.push(Released { window, n_rows, done });
     }

@@ -1,5 +1,6 @@
 //! Clients against a real broker: topics, sending, reading back.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -39,6 +40,7 @@ fn settings(brokers: &str) -> kafka::Settings {
         properties: Vec::new(),
         stall_timeout: Duration::from_secs(300),
         accepts_unsigned: false,
+        pass_segments: BTreeSet::new(),
         is_in_process: false,
         group,
     }

@@ -4,12 +4,13 @@
 use std::time::{Duration, Instant};
 
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer};
+use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 use serde_json::Value;
 
 use crate::arrivals::PATIENCE;
 use crate::broker::bootstrap;
-use crate::service::Feed;
+use crate::service::{Feed, batches};
 
 /// Commits for a group what somebody with rights on the broker, and without the secret, might.
 fn commit(brokers: &str, group: &str, topic: &str, metadata: &str) {
@@ -176,4 +177,41 @@ fn records(brokers: &str, topic: &str) -> Vec<Value> {
         }
     }
     found
+}
+
+/// Somebody writes into `segments` while windows are open: the service stops with the record's offset, and goes on
+/// without it, and without losing a tap that stands before it.
+#[test]
+fn a_record_of_segments_that_is_not_ours_is_passed_over_and_no_tap_is_lost() {
+    let Some(brokers) = bootstrap() else { return };
+    let feed = Feed::history(&brokers, 300);
+    feed.replay();
+    // Taps are in segments, and the first window is not released yet.
+    let mut killed = feed.worker("all", Some("release.frozen"));
+    killed.wait(PATIENCE);
+    let topic = format!("{}.segments", feed.name);
+    let offset = write_garbage(&brokers, &topic);
+
+    let mut stopped = feed.worker("all", None);
+    assert_eq!(stopped.wait(PATIENCE), Some(2), "{}", stopped.said());
+    let remedy = format!("kafka.pass_segments = [{offset}]");
+    assert!(stopped.said().contains(&remedy), "{}", stopped.said());
+
+    feed.edit("flush = \"1s\"", &format!("flush = \"1s\"\npass_segments = [{offset}]"));
+    let mut worker = feed.worker("all", None);
+    assert_eq!(worker.wait(PATIENCE), Some(0), "{}", worker.said());
+    let passed = format!("record {offset} of segments is passed over");
+    assert!(worker.said().contains(&passed), "{}", worker.said());
+    feed.sanitized();
+    assert_eq!(batches(&feed.ledger()), feed.sanitized_batches(), "every tap is there");
+}
+
+fn write_garbage(brokers: &str, topic: &str) -> i64 {
+    let producer: BaseProducer =
+        ClientConfig::new().set("bootstrap.servers", brokers).create().unwrap();
+    let record: BaseRecord<'_, (), str> = BaseRecord::to(topic).payload("=HYPERLINK(0)");
+    producer.send(record).map_err(|(error, _)| error).unwrap();
+    producer.flush(PATIENCE).unwrap();
+    let (_, end) = producer.client().fetch_watermarks(topic, 0, PATIENCE).unwrap();
+    end - 1
 }

@@ -1,5 +1,6 @@
 //! Who may append to the ledger's topic, whoever has had the writer's name before.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -33,6 +34,7 @@ fn settings(brokers: String) -> Settings {
         properties: Vec::new(),
         stall_timeout: Duration::from_secs(300),
         accepts_unsigned: false,
+        pass_segments: BTreeSet::new(),
         is_in_process: false,
     };
     kafka::topics::ensure(&settings, None, kafka::topics::Role::All).unwrap();

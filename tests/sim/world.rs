@@ -1,5 +1,6 @@
 //! One feed: its windows, its taps, and how a record is judged. All of it follows from the seed.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
@@ -153,6 +154,7 @@ impl World {
             },
             n_stations: STATIONS,
             codec: self.codec(),
+            pass_segments: BTreeSet::new(),
             signer: self.signer(),
             last: Some(WindowId::new(self.windows.end - 1)),
             first: Some(WindowId::new(self.windows.start)),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 
 use super::body::{Body, Done};
-use super::gathering::PendingWindows;
+use super::gathering::{PendingWindows, Taken};
 use super::release::{ReleaseEffect, ReleaseEvent, ReleaseNote, SegmentRecord};
 use super::transaction::{Ended, OutRecord, Topic, Transaction};
 use super::window::{FreezeJob, Made, MakeJob, ReleasePlan, Render, check_same};
@@ -98,22 +98,24 @@ impl<R: Render> Active<R> {
     /// Takes records; a transaction that failed is tried again once the group has been heard.
     fn polled(&mut self, body: Body<R>, records: Vec<SegmentRecord>) -> Effects<R> {
         self.body = body;
+        let mut effects = Vec::new();
         if let Inbox::Segments(pending) = &mut self.inbox {
             for record in &records {
-                pending.take(record.offset, &record.payload, &self.chain)?;
+                let taken = pending.take(record.offset, &record.payload, &self.chain)?;
+                if taken == Taken::PassedOver {
+                    effects.push(ReleaseEffect::Tell(ReleaseNote::PassedOver(record.offset)));
+                }
             }
         }
         match std::mem::replace(&mut self.body, Body::Resting) {
             Body::Again(body) => {
                 let commit = body.commit().cloned();
                 self.body = *body;
-                Ok(commit.map(ReleaseEffect::Commit).into_iter().collect())
+                effects.extend(commit.map(ReleaseEffect::Commit));
             }
-            body => {
-                self.body = body;
-                Ok(Vec::new())
-            }
+            body => self.body = body,
         }
+        Ok(effects)
     }
 
     /// Reading begins.

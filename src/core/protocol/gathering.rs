@@ -4,6 +4,8 @@
     deny(clippy::arithmetic_side_effects, reason = "numbers here come from outside")
 )]
 
+use std::collections::BTreeSet;
+
 use super::transaction::Position;
 use super::window::ReleasePlan;
 use super::{Error, ReleaseMetadata, Signer};
@@ -16,6 +18,14 @@ use crate::seal::{GatheredWindows, Segment, SegmentCodec};
 /// The one partition of `segments`.
 pub(super) const SEGMENTS: i32 = 0;
 
+/// What became of a record of `segments`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Taken {
+    Counts,
+    /// It could not be taken, and the operator passes over it.
+    PassedOver,
+}
+
 /// Windows on their way to their release.
 #[derive(Debug)]
 pub struct PendingWindows {
@@ -23,6 +33,7 @@ pub struct PendingWindows {
     calendar: Calendar,
     n_stations: u32,
     signer: Signer,
+    pass: BTreeSet<i64>,
     gathered: GatheredWindows,
     first: WindowId,
     /// Next record to read.
@@ -46,6 +57,7 @@ impl PendingWindows {
             calendar: plan.calendar.clone(),
             n_stations: plan.n_stations,
             signer: plan.signer.clone(),
+            pass: plan.pass_segments.clone(),
             gathered: GatheredWindows::default(),
             first,
             position,
@@ -54,11 +66,28 @@ impl PendingWindows {
         }
     }
 
-    /// Takes a record of `segments`; what a settled window still gets is dropped.
-    pub(super) fn take(&mut self, offset: i64, payload: &[u8], chain: &Chain) -> Result<(), Error> {
-        let segment = self.codec.open(payload).map_err(|error| Error::Segment { offset, error })?;
-        self.check(offset, &segment)?;
+    /// Takes a record of `segments`; what a settled window still gets is dropped. One that cannot be taken stops the
+    /// work, unless the operator passes over it: what stands before it is still needed, so no position can skip it.
+    pub(super) fn take(
+        &mut self,
+        offset: i64,
+        payload: &[u8],
+        chain: &Chain,
+    ) -> Result<Taken, Error> {
+        let opened = self.codec.open(payload).map_err(|error| Error::Segment { offset, error });
+        let checked = opened.and_then(|segment| self.check(offset, &segment).map(|()| segment));
+        let segment = match checked {
+            Err(_) if self.pass.contains(&offset) => {
+                self.position = offset.saturating_add(1);
+                return Ok(Taken::PassedOver);
+            }
+            checked => checked?,
+        };
         self.position = offset.saturating_add(1);
+        self.gather(offset, segment, chain).map(|()| Taken::Counts)
+    }
+
+    fn gather(&mut self, offset: i64, segment: Segment, chain: &Chain) -> Result<(), Error> {
         let (Segment::Taps { window, .. } | Segment::Finished { window, .. }) = &segment;
         if self.is_done(*window, chain) {
             return Ok(());

@@ -52,12 +52,15 @@ pub enum Why {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A record of `segments` that is not ours.
-    #[error("record {offset}: {error}")]
+    #[error(
+        "record {offset}: {error}. If it is surely not the service's own, pass over it: kafka.pass_segments = [{offset}] \
+         (deploy/RUNBOOK.md, A record of segments that is not ours)"
+    )]
     Segment { offset: i64, error: SegmentError },
     /// A record of `segments` that no correct worker writes.
     #[error(
         "record {offset}: {what}; no worker of this feed writes that. Nothing is released: find out who wrote it, then \
-         commit a position behind it for the release group"
+         pass over it: kafka.pass_segments = [{offset}] (deploy/RUNBOOK.md, A record of segments that is not ours)"
     )]
     WrongSegment { offset: i64, what: String },
     /// Segments that do not fit together.

@@ -117,6 +117,8 @@ pub enum ReleaseNote {
     StandingBy,
     /// Nothing leaves until somebody says so; windows wait.
     Held(Refusal),
+    /// A record of `segments` that cannot be taken, which the operator passes over; its offset.
+    PassedOver(i64),
     /// A window is frozen: taps that were there twice. For the operator alone.
     Sealed(u64),
     /// A release is in place.

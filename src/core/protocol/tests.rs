@@ -1,10 +1,12 @@
 //! Single histories, step by step. The simulator (`tests/sim`) runs the many.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
+mod passed;
 mod schedule;
 
 use super::*;
@@ -72,6 +74,7 @@ fn plan() -> ReleasePlan<Rows> {
         },
         n_stations: 2,
         codec: codec(),
+        pass_segments: BTreeSet::new(),
         signer: signer(),
         last: None,
         first: Some(window().id()),

@@ -1,6 +1,7 @@
 //! One window from its taps to its settlement: look, preflight, reserve, noise, check, publish, settle. One body for
 //! files and for Kafka; what differs is where lines are kept and where a release is put.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -44,6 +45,8 @@ pub struct ReleasePlan<R> {
     pub n_stations: u32,
     /// Opens segments.
     pub codec: SegmentCodec,
+    /// Records of `segments` that the operator passes over if they cannot be taken, by their offsets.
+    pub pass_segments: BTreeSet<i64>,
     /// Signs positions.
     pub signer: Signer,
     /// The last window of a range; the worker is done with it.

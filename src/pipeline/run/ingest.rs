@@ -13,6 +13,7 @@ use rdkafka::{Offset, TopicPartitionList};
 
 use super::progress::{Pace, Standstill};
 use super::unusable::UnusableShare;
+use super::watchdog::LEAVING;
 use super::{Event, Service, Stop};
 use crate::ingest::Decoder;
 use crate::kafka::{self, Checks, Group, Load, Transactions, Watcher, crash_point};
@@ -107,6 +108,7 @@ impl<'a> Worker<'a> {
         }
         let effects = self.step(IngestEvent::Stop(self.service.clock.now()))?;
         let why = self.execute_all(effects.into())?;
+        self.service.health.doing(Part::Ingest, LEAVING);
         self.group.consumer().unsubscribe();
         Ok(why.unwrap_or(Why::Stopped))
     }
@@ -369,7 +371,7 @@ fn name_of(effect: &IngestEffect) -> &'static str {
         IngestEffect::CountPartitions => "counting partitions",
         IngestEffect::Commit(_) => "committing a flush",
         IngestEffect::Tell(_) => "telling what happened",
-        IngestEffect::Leave(_) => "leaving the group",
+        IngestEffect::Leave(_) => LEAVING,
     }
 }
 

@@ -103,7 +103,7 @@ pub struct Service<'a> {
     pub health: &'a Health,
     /// Ends the process with the exit code of this error, and so never comes back: for when a worker cannot be waited
     /// for. Whatever it was doing is as after a crash, which the protocol survives.
-    pub last_words: &'a (dyn Fn(&Error) + Sync),
+    pub last_words: &'a (dyn Fn(Result<(), &Error>) + Sync),
 }
 
 impl Service<'_> {

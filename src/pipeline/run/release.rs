@@ -9,6 +9,7 @@ use rdkafka::message::Message;
 use rdkafka::{Offset, TopicPartitionList};
 
 use super::progress::Standstill;
+use super::watchdog::LEAVING;
 use super::{Event as RunEvent, Service, Stop};
 use crate::kafka::ledger::TopicLedger;
 use crate::kafka::{self, Group, crash_point};
@@ -91,6 +92,9 @@ pub(super) fn work(service: &Service<'_>, stop: &Stop) -> Result<Why, Error> {
             read_at = Instant::now();
         }
     });
+    if done.is_ok() {
+        doing(LEAVING);
+    }
     group.consumer().unsubscribe();
     done
 }

@@ -13,6 +13,10 @@ const LOOK: Duration = Duration::from_millis(100);
 const AFTER_FAILURE: Duration = Duration::from_millis(700);
 /// What all workers get to drain once somebody asked for it. A supervisor waits longer.
 const TO_DRAIN: Duration = Duration::from_secs(13);
+/// How long a worker that has committed everything waits until the brokers let it go.
+const TO_LEAVE: Duration = Duration::from_secs(5);
+/// What a worker does that has committed everything and says good-bye to its group.
+pub(super) const LEAVING: &str = "leaving the group";
 
 /// Waits until every worker has ended. What cannot be waited for ends with the process.
 pub(super) fn wait_for_all(
@@ -42,10 +46,14 @@ pub(super) fn wait_for_all(
         if let Some((error, at)) = &failure
             && at.elapsed() > AFTER_FAILURE
         {
-            (service.last_words)(error);
+            (service.last_words)(Err(error));
+        }
+        if asked_at.is_some() && are_only_leaving(service) {
+            service.observers.tell(&Event::LeftUnanswered);
+            (service.last_words)(Ok(()));
         }
         if asked_at.is_some_and(|at| at.elapsed() > TO_DRAIN) {
-            (service.last_words)(&Error::NotDrained { doing: in_words(service) });
+            (service.last_words)(Err(&Error::NotDrained { doing: in_words(service) }));
         }
         let limit = service.kafka.stall_timeout;
         let is_stuck = |part: &Part| {
@@ -53,13 +61,22 @@ pub(super) fn wait_for_all(
         };
         if [Part::Ingest, Part::Release].iter().any(is_stuck) {
             let doing = in_words(service);
-            (service.last_words)(&Error::Stuck { doing, limit_secs: limit.as_secs() });
+            (service.last_words)(Err(&Error::Stuck { doing, limit_secs: limit.as_secs() }));
         }
         if stop.is_question(&mut n_answered) {
             service.observers.tell(&Event::Doing(in_words(service)));
         }
     }
     failure.map_or(Ok(()), |(error, _)| Err(error))
+}
+
+/// Whether every worker that still runs has committed all it will, and waits for nothing but the group's farewell.
+fn are_only_leaving(service: &Service<'_>) -> bool {
+    let running =
+        [Part::Ingest, Part::Release].into_iter().filter_map(|part| service.health.now(part));
+    let mut running = running.peekable();
+    running.peek().is_some()
+        && running.all(|doing| doing.what == LEAVING && doing.since.elapsed() > TO_LEAVE)
 }
 
 /// What every worker does, and for how long.
