@@ -2,12 +2,12 @@
 //! changed. Lines S1 to S4 of PROOF.md.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeSet, BinaryHeap};
-
-use rustc_hash::FxHashMap;
+use std::collections::BinaryHeap;
 
 use super::gain::{Gain, Loss, Losses};
-use super::tree::{Changes, Node, Tree};
+use super::inside::inner_views;
+use super::node::{Node, Standing};
+use super::tree::{Changes, Tree};
 use crate::engine::trips::{Lists, number_of};
 
 /// A view, what to suppress it to, and what that gains.
@@ -139,22 +139,24 @@ impl Greedy {
 
     /// S3: looks again at every choice whose gain can have changed, and at no other.
     fn follow(&mut self, from: u32, changes: &Changes) {
-        let mut again: BTreeSet<u32> = BTreeSet::new();
-        let mut pairs: BTreeSet<(u32, u32)> = BTreeSet::new();
+        let mut again: Vec<u32> = Vec::new();
+        let mut pairs: Vec<(u32, u32)> = Vec::new();
         self.forget(from);
         for &view in self.around.get(from) {
             let best = self.memory[view as usize].as_ref().and_then(|memory| memory.best.as_ref());
             if best.is_some_and(|best| best.to == Some(from)) {
-                again.insert(view);
+                again.push(view);
             }
         }
         for &trip in &changes.trips {
             let adversaries = 0..self.tree.territory.n_adversaries;
             again.extend(adversaries.filter_map(|one| self.tree.view_of(trip, one)));
         }
+        let is_there = |view: &&u32| self.tree.standing(**view) != Standing::Gone;
         if let Some(grown) = &changes.grown {
             let node = &self.tree.nodes[grown.view as usize];
-            pairs.extend(self.around.get(grown.view).iter().map(|&view| (view, grown.view)));
+            let around = self.around.get(grown.view).iter().filter(is_there);
+            pairs.extend(around.map(|&view| (view, grown.view)));
             for &place in grown.inferred.iter().chain(&node.inferred) {
                 let before = (grown.places.get(&place).copied().unwrap_or(0), grown.support);
                 self.who_can_lose(grown.view, place, before, &mut again);
@@ -166,17 +168,26 @@ impl Greedy {
             if was_inferred {
                 self.who_can_lose(number, place, (before, node.support), &mut again);
             }
-            let concerned =
-                |view: &&u32| was_inferred || self.tree.nodes[**view as usize].is_inferred(place);
-            pairs.extend(
-                self.around.get(number).iter().filter(concerned).map(|&view| (view, number)),
-            );
+            let around = self.around.get(number);
+            match was_inferred {
+                true => pairs.extend(around.iter().filter(is_there).map(|&view| (view, number))),
+                false => pairs.extend(
+                    self.tree
+                        .inferring(place, node.adversary)
+                        .filter(|view| around.binary_search(view).is_ok())
+                        .map(|view| (view, number)),
+                ),
+            }
         }
+        again.sort_unstable();
+        again.dedup();
         for &view in &again {
             self.evaluate(view);
         }
+        pairs.sort_unstable();
+        pairs.dedup();
         for (view, to) in pairs {
-            if !again.contains(&view) {
+            if again.binary_search(&view).is_err() {
                 self.compare_again(view, to);
             }
         }
@@ -184,18 +195,16 @@ impl Greedy {
 
     /// Views of the owner of a place that solve something else now by losing it, where another view had so many
     /// visitors of the place and cards before.
-    fn who_can_lose(&self, node: u32, place: u32, before: (u64, u64), found: &mut BTreeSet<u32>) {
+    fn who_can_lose(&self, node: u32, place: u32, before: (u64, u64), found: &mut Vec<u32>) {
         let tree = &self.tree;
         let Some(owner) = tree.territory.owner(place) else { return };
         let seen = &tree.nodes[node as usize];
         let now = (seen.count(place), seen.support);
-        for (&view, &cards) in &seen.met {
-            let one = &tree.nodes[view as usize];
-            if one.adversary == owner
-                && self.solved(now, cards) != self.solved(before, cards)
-                && tree.territory.has_place(&one.view, place)
+        for &(view, cards) in seen.met_among(&tree.views_of(owner)) {
+            if self.solved(now, cards) != self.solved(before, cards)
+                && tree.nodes[view as usize].has_own(place)
             {
-                found.insert(view);
+                found.push(view);
             }
         }
     }
@@ -235,14 +244,13 @@ impl Greedy {
     /// For every place of a view: the problems of other adversaries that go if all its trajectories lose the place.
     fn elsewhere(&self, node: u32) -> Vec<(u32, i64)> {
         let tree = &self.tree;
-        let Node { view, met, .. } = &tree.nodes[node as usize];
-        let places = tree.territory.places(view);
-        let mut elsewhere: Vec<(u32, i64)> = places.into_iter().map(|place| (place, 0)).collect();
-        for (&other, &cards) in met {
-            let other = &tree.nodes[other as usize];
-            if other.problems == 0 {
+        let Node { own, met, .. } = &tree.nodes[node as usize];
+        let mut elsewhere: Vec<(u32, i64)> = own.iter().map(|&place| (place, 0)).collect();
+        for &(other, cards) in met {
+            if tree.standing(other) != Standing::Inferring {
                 continue;
             }
+            let other = &tree.nodes[other as usize];
             for (place, solved) in &mut elsewhere {
                 if other.is_inferred(*place) {
                     *solved +=
@@ -298,23 +306,25 @@ impl Greedy {
 
     /// What one suppression gains, if it is one to consider: one of the two views has problems.
     fn choice(&self, from: u32, to: Option<u32>) -> Option<Choice> {
-        let nodes = &self.tree.nodes;
-        let source = &nodes[from as usize];
+        let tree = &self.tree;
+        match (tree.standing(from), to.map(|to| tree.standing(to))) {
+            (_, Some(Standing::Gone)) | (Standing::Gone, _) => return None,
+            (Standing::Quiet, None | Some(Standing::Quiet)) => return None,
+            _ => {}
+        }
+        let source = &tree.nodes[from as usize];
+        let target = to.map(|to| &tree.nodes[to as usize]);
         let memory = self.memory[from as usize].as_ref()?;
-        let (mut solved, removed) = match to.map(|to| &nodes[to as usize]) {
-            None if source.problems == 0 => return None,
+        let (mut solved, removed) = match target {
             None => (source.problems.cast_signed(), source.view.len()),
-            Some(target) if target.trips.is_empty() => return None,
-            Some(target) if source.problems == 0 && target.problems == 0 => return None,
             Some(target) => {
                 let before = source.problems + target.problems;
                 let after = self.merged_problems(source, target);
                 (before.cast_signed() - after.cast_signed(), source.view.len() - target.view.len())
             }
         };
-        let kept = to.map(|to| self.tree.territory.places(&nodes[to as usize].view));
         for &(place, elsewhere) in memory.elsewhere.iter().filter(|(_, solved)| *solved > 0) {
-            if kept.as_ref().is_none_or(|kept| kept.binary_search(&place).is_err()) {
+            if target.is_none_or(|target| !target.has_own(place)) {
                 solved += elsewhere;
             }
         }
@@ -334,80 +344,5 @@ impl Greedy {
             .map(|&place| source.count(place) + target.count(place))
             .filter(|&count| self.tree.breach.is_exceeded_by(count, support))
             .sum()
-    }
-}
-
-/// Every (longer, shorter) pair of views of one adversary of which one contains the other, in order, as far as the
-/// work allows: every beginning of a shorter view that a longer one contains is a step. A view whose turn does not come
-/// has no shorter one here, and can become nothing only.
-fn inner_views(tree: &Tree, work_left: &mut u64) -> Vec<(u32, u32)> {
-    let mut pairs = Vec::new();
-    let mut start = 0;
-    for of_one in tree.nodes.chunk_by(|a, b| a.adversary == b.adversary) {
-        let trie = Trie::of((start..).zip(of_one.iter().map(|node| &*node.view)));
-        let mut found = Vec::new();
-        for (outer, node) in (start..).zip(of_one) {
-            found.clear();
-            if !trie.parts(&node.view, 0, 0, &mut found, work_left) {
-                return pairs;
-            }
-            found.sort_unstable();
-            pairs
-                .extend(found.iter().filter(|inner| **inner != outer).map(|&inner| (outer, inner)));
-        }
-        start += number_of(of_one.len());
-    }
-    pairs
-}
-
-/// Views by their beginnings.
-#[derive(Default)]
-struct Trie {
-    next: FxHashMap<(u32, u32), u32>,
-    /// By node: the view that ends there.
-    ends: Vec<Option<u32>>,
-}
-
-impl Trie {
-    fn of<'a>(views: impl Iterator<Item = (u32, &'a [u32])>) -> Self {
-        let mut trie = Self { ends: vec![None], ..Self::default() };
-        for (number, view) in views {
-            let mut at = 0;
-            for &item in view {
-                let fresh = number_of(trie.ends.len());
-                at = *trie.next.entry((at, item)).or_insert(fresh);
-                if at == fresh {
-                    trie.ends.push(None);
-                }
-            }
-            trie.ends[at as usize] = Some(number);
-        }
-        trie
-    }
-
-    /// Every view that is contained in this one, from a place of it on and a node on, each once. False without work
-    /// left.
-    fn parts(
-        &self,
-        view: &[u32],
-        from: usize,
-        node: u32,
-        found: &mut Vec<u32>,
-        work_left: &mut u64,
-    ) -> bool {
-        for at in from..view.len() {
-            // The first of equal ones stands for all: behind it lies everything that lies behind the others.
-            if view[from..at].contains(&view[at]) {
-                continue;
-            }
-            let Some(&below) = self.next.get(&(node, view[at])) else { continue };
-            let Some(left) = work_left.checked_sub(1) else { return false };
-            *work_left = left;
-            found.extend(self.ends[below as usize]);
-            if !self.parts(view, at + 1, below, found, work_left) {
-                return false;
-            }
-        }
-        true
     }
 }

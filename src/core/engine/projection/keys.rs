@@ -39,8 +39,9 @@ crate::keys! {
         /// tree: the projection support tree | scan: global suppression as it was before the tree, which looks at every
         /// trajectory for every gain; the same rows, for small windows
         method: Method = default("tree");
-        /// steps that may be done: gains, beginnings of views followed; for scan trajectories looked at. Then what
-        /// still infers something is suppressed to nothing. About 100 bytes each at worst
+        /// steps that may be done: gains, beginnings of views followed, 256 places looked at for them; for scan
+        /// trajectories looked at. Then what still infers something is suppressed to nothing. About 100 bytes each at
+        /// worst
         max_work: Whole<1, 10_000_000_000> = default(50_000_000);
     }
 }

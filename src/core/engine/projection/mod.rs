@@ -11,7 +11,9 @@
 
 mod gain;
 mod greedy;
+mod inside;
 mod keys;
+mod node;
 mod reference;
 mod tree;
 
@@ -268,13 +270,10 @@ impl Study {
     }
 }
 
-/// Losses for the trajectories of a tree. A step solves at most all problems, and makes at most one for every card,
-/// adversary and place of its trajectory.
+/// Losses for the trajectories of a tree.
 fn losses(tree: &Tree) -> Losses {
     let cards: u64 = tree.trips.numbers().map(|trip| u64::from(tree.trips.weight(trip))).sum();
-    let longest = tree.trips.longest() as u64;
-    let most = cards * u64::from(tree.territory.n_adversaries) * (2 * longest + 1);
-    Losses::new(longest, cards, most)
+    Losses::new(tree.trips.longest() as u64, cards)
 }
 
 #[cfg(test)]

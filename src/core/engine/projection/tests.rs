@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::engine::fixture::{paths, sealed, unbooked};
+use crate::engine::trips::number_of;
 use crate::model::{Doublet, ErrorKind};
 
 /// An engine over stations a, b, c …; `adversaries` names the letters of each.
@@ -40,16 +41,38 @@ type Content =
 type Behind = (BTreeMap<(u32, Vec<u32>), u64>, Vec<(u64, u64)>);
 
 fn content(tree: &Tree) -> Content {
-    let of = |node: &tree::Node| {
+    let of = |node: &node::Node| {
         let mut trips = node.trips.clone();
         trips.sort_unstable();
         let places = node.places.iter().map(|(place, count)| (*place, *count)).collect();
-        let key = |node: &tree::Node| (node.adversary, node.view.to_vec());
+        let key = |node: &node::Node| (node.adversary, node.view.to_vec());
         let met = node.met.iter().map(|(at, cards)| (key(&tree.nodes[*at as usize]), *cards));
         let behind = (met.collect(), node.lengths.clone());
         (key(node), (trips, node.support, places, node.inferred.clone(), node.problems, behind))
     };
     tree.nodes.iter().filter(|node| !node.trips.is_empty()).map(of).collect()
+}
+
+/// What is kept beside the nodes says what they say.
+fn indexes_are_right(tree: &Tree) {
+    for (view, node) in (0..).zip(&tree.nodes) {
+        let expected = match node.inferred.is_empty() {
+            _ if node.trips.is_empty() => node::Standing::Gone,
+            true => node::Standing::Quiet,
+            false => node::Standing::Inferring,
+        };
+        assert_eq!(tree.standing(view), expected, "view {view}");
+        assert!(tree.views_of(node.adversary).contains(&view), "view {view}");
+        assert!(node.met.is_sorted_by_key(|met| met.0), "view {view}");
+    }
+    for place in 0..number_of(tree.trips.n_doublets()) {
+        for adversary in 0..tree.territory.n_adversaries {
+            let infers = |view: &u32| tree.nodes[*view as usize].is_inferred(place);
+            let expected: Vec<u32> = tree.views_of(adversary).filter(infers).collect();
+            let listed: Vec<u32> = tree.inferring(place, adversary).collect();
+            assert_eq!(listed, expected, "place {place}, adversary {adversary}");
+        }
+    }
 }
 
 fn rebuilt(tree: &Tree) -> Tree {
@@ -235,6 +258,7 @@ proptest! {
         greedy.begin();
         while greedy.tree.problems() > 0 {
             prop_assert!(greedy.step().is_some(), "while there are problems there is a choice");
+            indexes_are_right(&greedy.tree);
             let anew = rebuilt(&greedy.tree);
             prop_assert_eq!(content(&greedy.tree), content(&anew));
             prop_assert_eq!(greedy.tree.problems(), anew.problems());

@@ -1,11 +1,13 @@
 //! The Projection Support Tree: for every adversary what it saw of every trajectory, and for each of these views the
 //! foreign places behind it. Kept up to date step by step; lines T1 to T3 of PROOF.md.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
+use super::node::{Node, Standing};
 use crate::engine::trips::{Trips, number_of};
 use crate::model::{PathKind, Portion};
 
@@ -49,13 +51,6 @@ impl Territory {
         path.iter().copied().filter(|&item| self.owner(item) == Some(adversary)).collect()
     }
 
-    /// Whether a view has a place.
-    pub(super) fn has_place(&self, view: &[u32], place: u32) -> bool {
-        let is_station =
-            |item: &u32| self.station.as_ref().is_some_and(|of| of[*item as usize] == place);
-        view.iter().any(|item| *item == place || is_station(item))
-    }
-
     /// The different places of a path, in order.
     pub(super) fn places(&self, path: &[u32]) -> Vec<u32> {
         let mut places = path.to_vec();
@@ -65,94 +60,6 @@ impl Territory {
         places.sort_unstable();
         places.dedup();
         places
-    }
-}
-
-/// One view of one adversary: a node of the tree's second level, with its children.
-#[derive(Clone)]
-pub(super) struct Node {
-    pub(super) adversary: u32,
-    pub(super) view: Box<[u32]>,
-    /// Trajectories that look so; empty once it is suppressed.
-    pub(super) trips: Vec<u32>,
-    /// How many cards they are.
-    pub(super) support: u64,
-    /// How many of them visit each foreign place.
-    pub(super) places: FxHashMap<u32, u64>,
-    /// Views of others of the same trajectories, and how many cards have both.
-    pub(super) met: FxHashMap<u32, u64>,
-    /// Cards by the length of their trajectories, in order.
-    pub(super) lengths: Vec<(u64, u64)>,
-    /// Places that more than the allowed share visit, in order.
-    pub(super) inferred: Vec<u32>,
-    /// How many cards that are, place by place.
-    pub(super) problems: u64,
-}
-
-impl Node {
-    pub(super) fn count(&self, place: u32) -> u64 {
-        self.places.get(&place).copied().unwrap_or_default()
-    }
-
-    pub(super) fn is_inferred(&self, place: u32) -> bool {
-        self.inferred.binary_search(&place).is_ok()
-    }
-
-    /// Looks at every place again.
-    fn assess(&mut self, breach: Portion) {
-        let exceeded = |count: u64| breach.is_exceeded_by(count, self.support);
-        self.inferred =
-            self.places.iter().filter(|(_, count)| exceeded(**count)).map(|(&at, _)| at).collect();
-        self.inferred.sort_unstable();
-        self.problems = self.inferred.iter().map(|&place| self.count(place)).sum();
-    }
-
-    /// So many cards more have trajectories of a length.
-    fn lengthen(&mut self, length: u64, cards: u64) {
-        match self.lengths.binary_search_by_key(&length, |known| known.0) {
-            Ok(at) => self.lengths[at].1 += cards,
-            Err(at) => self.lengths.insert(at, (length, cards)),
-        }
-    }
-
-    /// So many cards have trajectories of another length.
-    fn shorten(&mut self, before: u64, after: u64, cards: u64) {
-        let at = self.lengths.binary_search_by_key(&before, |known| known.0);
-        let at = at.expect("a trajectory is counted where it is");
-        self.lengths[at].1 -= cards;
-        if self.lengths[at].1 == 0 {
-            self.lengths.remove(at);
-        }
-        self.lengthen(after, cards);
-    }
-
-    fn meet(&mut self, other: u32, cards: u64) {
-        *self.met.entry(other).or_default() += cards;
-    }
-
-    fn part(&mut self, other: u32, cards: u64) {
-        let left = self.met.get_mut(&other).expect("who parts has met");
-        *left -= cards;
-        if *left == 0 {
-            self.met.remove(&other);
-        }
-    }
-
-    /// Fewer visit a place; the support is the same.
-    fn lower(&mut self, place: u32, by: u64, breach: Portion) {
-        let before = self.count(place);
-        let after = before - by;
-        match after {
-            0 => drop(self.places.remove(&place)),
-            _ => drop(self.places.insert(place, after)),
-        }
-        if let Ok(at) = self.inferred.binary_search(&place) {
-            self.problems -= by;
-            if !breach.is_exceeded_by(after, self.support) {
-                self.problems -= after;
-                self.inferred.remove(at);
-            }
-        }
     }
 }
 
@@ -183,6 +90,11 @@ pub(crate) struct Tree {
     pub(super) breach: Portion,
     /// By adversary and content: the order that decides ties.
     pub(super) nodes: Vec<Node>,
+    standing: Vec<Standing>,
+    /// By adversary: where its views begin; and where the last one's end.
+    begins: Vec<u32>,
+    /// By place: the views that infer it.
+    inferring: FxHashMap<u32, BTreeSet<u32>>,
     /// By trajectory and adversary.
     view_of: Vec<Option<u32>>,
     problems: u64,
@@ -214,11 +126,12 @@ impl Tree {
             let (adversary, view) = (same[0].0, same[0].1.clone().into_boxed_slice());
             let mut node = Node {
                 adversary,
+                own: territory.places(&view).into_boxed_slice(),
                 view,
                 trips: same.iter().map(|(_, _, trip)| *trip).collect(),
                 support: 0,
                 places: FxHashMap::default(),
-                met: FxHashMap::default(),
+                met: Vec::new(),
                 lengths: Vec::new(),
                 inferred: Vec::new(),
                 problems: 0,
@@ -235,17 +148,46 @@ impl Tree {
             node.assess(breach);
             nodes.push(node);
         }
+        let mut meetings: Vec<(u32, u32, u64)> = Vec::new();
         for trip in trips.numbers() {
             let row = &view_of[(trip * n) as usize..((trip + 1) * n) as usize];
             let weight = u64::from(trips.weight(trip));
             for &one in row.iter().flatten() {
-                for &other in row.iter().flatten().filter(|&&other| other != one) {
-                    nodes[one as usize].meet(other, weight);
-                }
+                let others = row.iter().flatten().filter(|&&other| other != one);
+                meetings.extend(others.map(|&other| (one, other, weight)));
             }
         }
+        meetings.sort_unstable();
+        for of_two in meetings.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+            let cards = of_two.iter().map(|(_, _, cards)| cards).sum();
+            nodes[of_two[0].0 as usize].met.push((of_two[0].1, cards));
+        }
         let problems = nodes.iter().map(|node| node.problems).sum();
-        Self { trips, territory, breach, nodes, view_of, problems }
+        let standing = nodes.iter().map(Node::standing).collect();
+        let begin = |adversary| nodes.partition_point(|node| node.adversary < adversary);
+        let begins = (0..=n).map(|adversary| number_of(begin(adversary))).collect();
+        let mut inferring: FxHashMap<u32, BTreeSet<u32>> = FxHashMap::default();
+        for (view, node) in (0..).zip(&nodes) {
+            for &place in &node.inferred {
+                inferring.entry(place).or_default().insert(view);
+            }
+        }
+        Self { trips, territory, breach, nodes, standing, begins, inferring, view_of, problems }
+    }
+
+    pub(super) fn standing(&self, view: u32) -> Standing {
+        self.standing[view as usize]
+    }
+
+    /// The views of an adversary that infer a place.
+    pub(super) fn inferring(&self, place: u32, adversary: u32) -> impl Iterator<Item = u32> {
+        let views = self.inferring.get(&place);
+        views.into_iter().flat_map(move |views| views.range(self.views_of(adversary)).copied())
+    }
+
+    /// The numbers of an adversary's views.
+    pub(super) fn views_of(&self, adversary: u32) -> Range<u32> {
+        self.begins[adversary as usize]..self.begins[adversary as usize + 1]
     }
 
     /// Threats as the paper counts them: cards per inferred place, over all views.
@@ -269,10 +211,9 @@ impl Tree {
 
     /// Places that go when a view is suppressed to a shorter one or to nothing.
     pub(super) fn lost_places(&self, from: u32, to: Option<u32>) -> Vec<u32> {
-        let mut lost = self.territory.places(&self.nodes[from as usize].view);
+        let mut lost = self.nodes[from as usize].own.to_vec();
         if let Some(to) = to {
-            let kept = self.territory.places(&self.nodes[to as usize].view);
-            lost.retain(|place| kept.binary_search(place).is_err());
+            lost.retain(|place| !self.nodes[to as usize].has_own(*place));
         }
         lost
     }
@@ -285,6 +226,7 @@ impl Tree {
             to.map(|to| self.nodes[to as usize].view.clone()).unwrap_or_default();
         let moved = std::mem::take(&mut self.nodes[from as usize].trips);
         let mut changes = Changes::default();
+        self.no_longer_inferring(from);
         let gone = &mut self.nodes[from as usize];
         self.problems -= gone.problems;
         gone.places.clear();
@@ -307,6 +249,7 @@ impl Tree {
                 places: node.places.clone(),
                 inferred: node.inferred.clone(),
             });
+            self.no_longer_inferring(to);
             self.problems -= self.nodes[to as usize].problems;
             for &trip in &moved {
                 let weight = u64::from(self.trips.weight(trip));
@@ -321,9 +264,22 @@ impl Tree {
             node.trips.extend_from_slice(&moved);
             node.assess(self.breach);
             self.problems += node.problems;
+            for &place in &node.inferred {
+                self.inferring.entry(place).or_default().insert(to);
+            }
+        }
+        let lowered = changes.lowered.keys().map(|(view, _)| *view);
+        for view in lowered.chain([from]).chain(to) {
+            self.standing[view as usize] = self.nodes[view as usize].standing();
         }
         changes.trips = moved;
         changes
+    }
+
+    fn no_longer_inferring(&mut self, view: u32) {
+        for place in &self.nodes[view as usize].inferred {
+            self.inferring.get_mut(place).expect("who infers is listed").remove(&view);
+        }
     }
 
     /// Keeps of an adversary's doublets the first match of the shorter view.
@@ -363,7 +319,9 @@ impl Tree {
             self.problems -= node.problems;
             for &place in lost {
                 changes.lowered.entry((number, place)).or_insert_with(|| node.count(place));
-                node.lower(place, weight, self.breach);
+                if node.lower(place, weight, self.breach) {
+                    self.inferring.get_mut(&place).expect("who infers is listed").remove(&number);
+                }
             }
             self.problems += node.problems;
         }
