@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use super::failure::say;
+use super::failure::{one_line, say};
 use super::sending::connected;
 use super::{ConfigArgument, Failure};
 use crate::engine::Registry;
@@ -29,11 +29,15 @@ pub(super) struct Arguments {
     /// Give up after so many seconds without a record
     #[arg(long, value_name = "SECS", default_value_t = 60)]
     timeout: u64,
+    /// Releases whose manifests list more MiB than this, all that are open together, are refused unread
+    #[arg(long, value_name = "N", default_value_t = 4096)]
+    max_mib: u64,
 }
 
 pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
     let (_, kafka) = connected(&arguments.config.config, registry)?;
-    let mut exporter = Exporter { out: &arguments.out, ..Exporter::default() };
+    let most_bytes = arguments.max_mib.saturating_mul(1 << 20);
+    let mut exporter = Exporter { out: &arguments.out, most_bytes, ..Exporter::default() };
     let timeout = Duration::from_secs(arguments.timeout.max(1));
     read_committed(&kafka, &kafka.topics.releases, HEADER, timeout, &mut |record| {
         exporter.take(record);
@@ -44,6 +48,8 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
 /// Gathers records by release and writes each release as soon as its end is in, so that memory holds one.
 struct Exporter<'a> {
     out: &'a Path,
+    /// What all releases without their end may become together.
+    most_bytes: u64,
     /// Releases without their end; `None` for one that was refused, whose other records are passed over.
     open: BTreeMap<String, Option<Gathering>>,
     absent: BTreeSet<String>,
@@ -61,6 +67,7 @@ impl Default for Exporter<'_> {
     fn default() -> Self {
         Self {
             out: Path::new(""),
+            most_bytes: u64::MAX,
             open: BTreeMap::new(),
             absent: BTreeSet::new(),
             n_good: 0,
@@ -109,6 +116,7 @@ impl Exporter<'_> {
             Ok(other) => Err(format!("its manifest is that of {}", other.id())),
             Err(error) => Err(error.to_string()),
         };
+        let begun = begun.and_then(|begun| self.refuse_too_large(begun));
         let begun = begun.map_err(|what| self.complain(&id, &what)).ok();
         // Releases come one after the other, each in a transaction of its own: many that are open are nobody's.
         while self.open.len() >= OPEN_MOST {
@@ -117,6 +125,19 @@ impl Exporter<'_> {
             }
         }
         self.open.insert(id, begun);
+    }
+
+    /// Memory holds what the manifests of open releases list, and no more than was allowed.
+    fn refuse_too_large(&self, begun: Gathering) -> Result<Gathering, String> {
+        let open = self.open.values().flatten().map(Gathering::most_bytes_of_all);
+        let all = open.fold(begun.most_bytes_of_all(), u64::saturating_add);
+        match all <= self.most_bytes {
+            true => Ok(begun),
+            false => Err(format!(
+                "with what else is open its manifest lists more than {} MiB; --max-mib allows more",
+                self.most_bytes >> 20
+            )),
+        }
     }
 
     fn add(&mut self, id: String, record: &TopicRecord) {
@@ -153,7 +174,7 @@ impl Exporter<'_> {
     }
 
     fn complain(&mut self, id: &str, what: &str) {
-        say(&format!("BAD   {id}: {what}"));
+        say(&format!("BAD   {}: {}", one_line(id), one_line(what)));
         self.n_bad += 1;
     }
 
@@ -192,5 +213,27 @@ impl Exporter<'_> {
             ));
         }
         Ok(ExitCode::from(u8::from(self.n_bad > 0)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever follows such a manifest is passed over.
+    #[test]
+    fn a_release_that_would_take_more_than_is_allowed_is_refused_at_its_manifest() {
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/release/v2/lk");
+        let window = golden.read_dir().unwrap().map(|entry| entry.unwrap().path());
+        let window = window.into_iter().find(|path| path.is_dir()).unwrap();
+        let manifest = std::fs::read(window.join("datapackage.json")).unwrap();
+        let id = Gathering::begin(manifest.clone()).unwrap().id().to_owned();
+        let begun = |most_bytes| {
+            let mut exporter = Exporter { most_bytes, ..Exporter::default() };
+            exporter.begin(id.clone(), manifest.clone());
+            (exporter.n_bad, exporter.open[&id].is_some())
+        };
+        assert_eq!(begun(1 << 30), (0, true));
+        assert_eq!(begun(100), (1, false));
     }
 }

@@ -1,5 +1,6 @@
 //! How a command fails: one message, one exit code.
 
+use std::borrow::Cow;
 use std::process::ExitCode;
 
 use crate::model::ErrorKind;
@@ -28,13 +29,13 @@ impl Failure {
 
     /// Says what is wrong, once.
     pub(super) fn report(&self) -> ExitCode {
-        eprintln!("tapveil: {:#}", self.error);
+        eprintln!("tapveil: {}", printable(&format!("{:#}", self.error)));
         ExitCode::from(self.code())
     }
 
     /// Says what is wrong and ends the process, whatever its other threads wait for.
     pub(super) fn end(&self) -> ! {
-        eprintln!("tapveil: {:#}", self.error);
+        eprintln!("tapveil: {}", printable(&format!("{:#}", self.error)));
         std::process::exit(self.code().into())
     }
 
@@ -66,17 +67,53 @@ failure_from!(
     crate::publish::Error
 );
 
+/// A text that a terminal shows and does not obey: names in it may be anybody's.
+fn printable(text: &str) -> Cow<'_, str> {
+    let obeyed = |letter: char| letter.is_control() && letter != '\n' && letter != '\t';
+    match text.contains(obeyed) {
+        false => text.into(),
+        true => text
+            .split_inclusive('\n')
+            .map(|line| match line.strip_suffix('\n') {
+                Some(line) => one_line(line) + "\n",
+                None => one_line(line),
+            })
+            .collect(),
+    }
+}
+
+/// The same for what must be one line: a name with a line feed could pretend to be a finding.
+pub(super) fn one_line(text: &str) -> String {
+    let escaped = |letter: char| match letter.is_control() && letter != '\t' {
+        true => letter.escape_default().to_string(),
+        false => letter.to_string(),
+    };
+    text.chars().map(escaped).collect()
+}
+
 /// Prints a line, and takes a reader that went away (a closed pipe) for the end of the work. A result that cannot be
 /// written for another reason is a failure.
 pub(super) fn say(text: &str) {
     use std::io::Write;
     let mut out = std::io::stdout().lock();
-    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+    match writeln!(out, "{}", printable(text)).and_then(|()| out.flush()) {
         Ok(()) => {}
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
         Err(error) => {
             eprintln!("tapveil: cannot write the result: {error}");
             std::process::exit(3);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_shown_instead() {
+        assert_eq!(printable("two\nlines\tand more"), "two\nlines\tand more");
+        assert_eq!(printable("a\u{1b}[2J\nb\u{9b}c\n"), "a\\u{1b}[2J\nb\\u{9b}c\n");
+        assert_eq!(one_line("x\ngood  everything\r"), "x\\ngood  everything\\r");
     }
 }

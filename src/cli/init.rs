@@ -109,6 +109,11 @@ pub(super) fn write_feed(dir: &Path, configuration: &str) -> Result<String, Fail
         make(path, write)?;
         made.push(path);
         Ok(())
+    })
+    // The names are as durable as what they name.
+    .and_then(|()| {
+        let synced = fs::File::open(dir).and_then(|entries| entries.sync_all());
+        synced.map_err(|error| failed(dir, error))
     });
     if written.is_err() {
         // All or nothing: a secret without its ledger would only confuse the next try.
@@ -121,6 +126,9 @@ pub(super) fn write_feed(dir: &Path, configuration: &str) -> Result<String, Fail
 
 fn create(path: &Path, mode: u32, bytes: &[u8]) -> std::io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    if written.is_err() {
+        fs::remove_file(path).ok();
+    }
+    written
 }

@@ -112,12 +112,14 @@ fn names_this_machine(host: &str) -> bool {
 
 /// Nothing from elsewhere is loaded, nothing is framed, and only reading is possible.
 pub(super) async fn safe_headers(request: Request, next: Next) -> Response {
-    if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        let allow = [(header::ALLOW, "GET, HEAD")];
-        return (StatusCode::METHOD_NOT_ALLOWED, allow, "everything here is read-only\n")
-            .into_response();
-    }
-    let mut answer = next.run(request).await;
+    let mut answer = match *request.method() {
+        Method::GET | Method::HEAD => next.run(request).await,
+        _ => {
+            let allow = [(header::ALLOW, "GET, HEAD")];
+            let what = "everything here is read-only\n";
+            (StatusCode::METHOD_NOT_ALLOWED, allow, what).into_response()
+        }
+    };
     for (name, value) in [
         (
             header::CONTENT_SECURITY_POLICY,

@@ -21,6 +21,8 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
 
+use super::access;
+
 /// How many, and for how long.
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
@@ -58,7 +60,10 @@ pub(super) async fn serve(
 ) {
     let places = Arc::new(Semaphore::new(limits.places));
     let mut spare: VecDeque<AbortHandle> = VecDeque::new();
-    let health = router.clone().layer(middleware::from_fn(health_only));
+    // Outermost: whoever answers, and be it with a refusal, answers with these headers.
+    let headers = || middleware::from_fn(access::safe_headers);
+    let health = router.clone().layer(middleware::from_fn(health_only)).layer(headers());
+    let router = router.layer(headers());
     let mut ended = pin!(ended);
     loop {
         let accepted = tokio::select! {
@@ -158,6 +163,7 @@ mod tests {
         assert!(alive.starts_with("HTTP/1.1 200") && alive.ends_with("alive\n"), "{alive}");
         let busy = asked(address, "/");
         assert!(busy.starts_with("HTTP/1.1 503") && busy.contains("too many"), "{busy}");
+        assert!(busy.contains("x-content-type-options: nosniff"), "{busy}");
         // Many more than there are places.
         halves.extend((0..60).map(half));
         let alive = asked(address, "/livez");

@@ -196,11 +196,7 @@ fn router(shown: Arc<Shown>) -> Router {
         .route("/api/v1/releases/{name}", get(release_as_json))
         .route("/api/v1/budget", get(async |State(shown): Shared| api::budget(&shown)))
         .fallback(async |State(shown): Shared| (StatusCode::NOT_FOUND, pages::not_found(&shown)));
-    public
-        .merge(operators)
-        .layer(middleware::from_fn(access::safe_headers))
-        .layer(middleware::from_fn(access::in_time))
-        .with_state(shown)
+    public.merge(operators).layer(middleware::from_fn(access::in_time)).with_state(shown)
 }
 
 type Shared = State<Arc<Shown>>;

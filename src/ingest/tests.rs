@@ -21,6 +21,12 @@ mod json;
 
 const STATIONS: &str = "id\nA\n\"B, \"\"x\"\"\"\nÉ\n12\n";
 
+/// How often two readers of the same bytes are compared: a thousand times more where somebody has the time.
+pub(super) fn comparisons(usual: u32) -> ProptestConfig {
+    let is_long = std::env::var("TAPVEIL_LONG").as_deref() == Ok("1");
+    ProptestConfig::with_cases(if is_long { usual.saturating_mul(1_000) } else { usual })
+}
+
 /// The forms that these tests write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Written {

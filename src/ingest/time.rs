@@ -323,6 +323,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::ingest::tests::comparisons(10_000))]
+
         #[test]
         fn the_quick_way_agrees_with_the_calendar_library(
             secs in 0_i64..4_000_000_000,

@@ -4,7 +4,7 @@
     deny(clippy::arithmetic_side_effects, reason = "numbers here come from outside")
 )]
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -42,8 +42,11 @@ impl Journal {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
         let mut line = opening(key, Genesis::new(now));
         line.push(b'\n');
-        file.write_all(&line)?;
-        file.sync_all()?;
+        if let Err(error) = file.write_all(&line).and_then(|()| file.sync_all()) {
+            // Half a ledger is none, and would keep the next one away.
+            fs::remove_file(path).ok();
+            return Err(error);
+        }
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
     }

@@ -1,12 +1,12 @@
 //! The demo and its console: what the pages show, what they never show, and what bad requests get.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use crate::contract::fits;
-use crate::service::Feed;
+use crate::service::{Feed, Worker};
 use crate::support::run;
 use crate::web::{Demo, ask, get};
 
@@ -192,6 +192,75 @@ fn operators_pages_ask_for_the_token_and_public_ones_do_not() {
     }
     assert_eq!(get(&address, "/readyz").status, 503, "no broker, no work");
     assert!(!said.contains(token), "the token is never printed");
+}
+
+/// A service that finds no broker, and the address of its console.
+fn without_broker() -> (Feed, Worker, String) {
+    let feed = Feed::history("127.0.0.1:1", 20);
+    let mut worker = feed.worker("all", None);
+    worker.wait_for("console at http://", Duration::from_secs(30));
+    let said = worker.said();
+    let (_, rest) = said.split_once("console at http://").unwrap();
+    let address: String = rest.chars().take_while(|&letter| letter != '/').collect();
+    (feed, worker, address)
+}
+
+#[test]
+fn every_answer_carries_the_headers_that_keep_pages_to_themselves() {
+    let (_feed, _worker, address) = without_broker();
+    let with = |method: &str, path: &str, host: &str| {
+        ask(
+            &address,
+            &format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"),
+        )
+    };
+    for (answer, status) in [
+        (get(&address, "/livez"), 200),
+        (get(&address, "/readyz"), 503),
+        (get(&address, "/nothing/here"), 404),
+        (get(&address, "/releases/..%2f..%2fetc"), 404),
+        (with("POST", "/", &address), 405),
+        (with("GET", "/", "evil.example"), 421),
+    ] {
+        assert_eq!(answer.status, status, "{}", answer.head);
+        let head = answer.head.to_lowercase();
+        for header in [
+            "content-security-policy: default-src 'none'",
+            "x-content-type-options: nosniff",
+            "x-frame-options: deny",
+            "referrer-policy: no-referrer",
+        ] {
+            assert!(head.contains(header), "{header} is not in {head}");
+        }
+    }
+}
+
+/// More than twice as many as are served at a time say nothing, or half of something.
+#[test]
+fn six_hundred_half_requests_do_not_keep_health_from_answering_and_end_in_seconds() {
+    let (_feed, _worker, address) = without_broker();
+    let half = |n: usize| {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        if n.is_multiple_of(2) {
+            stream.write_all(b"GET / HTTP/1.1\r\nHost: loc").unwrap();
+        }
+        stream
+    };
+    let halves: Vec<TcpStream> = (0..600).map(half).collect();
+    let began = Instant::now();
+    assert_eq!(get(&address, "/livez").status, 200);
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    let busy = get(&address, "/");
+    assert_eq!(busy.status, 503, "{}", busy.head);
+    let patience = Duration::from_secs(30);
+    for mut stream in halves {
+        stream.set_read_timeout(Some(patience)).unwrap();
+        if let Err(error) = stream.read_to_end(&mut Vec::new()) {
+            assert_eq!(error.kind(), ErrorKind::ConnectionReset, "half a request stays");
+        }
+    }
+    assert!(began.elapsed() < patience, "{:?}", began.elapsed());
+    assert_eq!(get(&address, "/").status, 200, "places are free again");
 }
 
 #[test]

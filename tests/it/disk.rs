@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::support::{City, assert_same_tree, skipped, tree};
+use crate::support::{City, assert_same_tree, run, skipped, tree};
 
 /// A file system of so many bytes, gone when dropped.
 struct SmallDisk(PathBuf);
@@ -61,4 +61,21 @@ fn a_full_disk_leaves_nothing_half_written() {
     assert_eq!(city.spent_micro(), 20_000_000, "a full disk is paid for once");
     city.sanitize("other", &[]).code(0);
     assert_same_tree(&city.path("out"), &city.path("other"));
+}
+
+/// A secret without its ledger, or half a ledger, used to keep the next try away.
+#[test]
+fn a_feed_that_does_not_fit_on_the_disk_is_not_made_at_all() {
+    let dir = tempfile::tempdir().unwrap();
+    // A page for the secret alone, then one for the ledger; the configuration takes one more.
+    for pages in 1..=2 {
+        let Some(disk) = SmallDisk::mount(&dir.path().join(format!("disk{pages}")), pages * 4_096)
+        else {
+            skipped("a full disk under a new feed (cannot mount one)");
+            return;
+        };
+        let refused = run(["init", disk.0.to_str().unwrap()]).code(3);
+        assert!(refused.err.contains("cannot write"), "{}", refused.err);
+        assert!(tree(&disk.0).is_empty(), "{pages} pages: {:?}", tree(&disk.0).keys());
+    }
 }

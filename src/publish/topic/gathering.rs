@@ -13,9 +13,6 @@ use super::super::signature::{self, SIGNATURE, SIGNATURE_MOST_BYTES};
 use super::{End, FORMAT, Line, RecordKind, TopicRecord, file_record};
 use crate::model::Digest;
 
-/// No file of a release is longer, whatever a manifest says.
-const FILE_MOST_BYTES: u64 = 4 << 30;
-
 /// A release that came out of its records whole.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rebuilt {
@@ -118,12 +115,6 @@ impl Gathering {
         let window = window_name(&id).ok_or_else(|| RebuildError::new("its id names no window"))?;
         let mut listed = BTreeMap::new();
         for file in package.privacy.files {
-            if file.bytes > FILE_MOST_BYTES {
-                let name = &file.name;
-                return Err(RebuildError(format!(
-                    "its manifest lists {name:?} with more than 4 GiB"
-                )));
-            }
             if let Some(twice) = listed.insert(file.name.clone(), file) {
                 return Err(RebuildError(format!("its manifest lists {:?} twice", twice.name)));
             }
@@ -144,6 +135,11 @@ impl Gathering {
             files: BTreeMap::new(),
             file_records: Seen::new(),
         })
+    }
+
+    /// Bytes of all files that the manifest lists: it will hold so much, and never more.
+    pub fn most_bytes_of_all(&self) -> u64 {
+        self.listed.values().map(|file| file.bytes).fold(0, u64::saturating_add)
     }
 
     /// Its id, as the manifest says.

@@ -9,13 +9,20 @@ use super::super::manifest::{FileEntry, MANIFEST, MANIFEST_MOST_BYTES, Manifest,
 use super::super::signature::{self, SIGNATURE, SIGNATURE_MOST_BYTES};
 use super::{Checked, Problem, content, is_plain, name_of, said_twice};
 
-/// Checks a release's directory.
-pub(super) fn check(dir: &Path) -> Checked {
+/// Checks a release's directory. One whose manifest lists more than `most_bytes` is not read.
+pub(super) fn check(dir: &Path, most_bytes: u64) -> Checked {
     let mut checked =
         Checked { name: name_of(dir), id: None, signed_by: None, problems: Vec::new() };
     let Some(package) = check_manifest(dir, &mut checked.problems) else { return checked };
     checked.id = Some(package.privacy.release_id.clone());
     checked.signed_by.clone_from(&package.privacy.signed_by);
+    let sizes = package.privacy.files.iter().map(|file| file.bytes);
+    if sizes.fold(0, u64::saturating_add) > most_bytes {
+        let most = most_bytes >> 20;
+        let what = format!("lists more than {most} MiB; --max-mib allows a larger release");
+        checked.problems.push(Problem::new(MANIFEST, what));
+        return checked;
+    }
     // Format 1 said less, and not always the same.
     if package.privacy.format > 1 {
         said_twice::check(dir, &package.privacy, &mut checked.problems);

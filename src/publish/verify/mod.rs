@@ -81,9 +81,39 @@ impl Problem {
     }
 }
 
-/// The same, and every release must be signed with this key: the one that the agency hands out.
-pub fn verify_with_key(dir: &Path, key: &str) -> Result<Report, Error> {
-    let mut report = verify(dir)?;
+/// What a release must be beyond its own words.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options<'a> {
+    /// Every release must be signed with this key: the one that the agency hands out.
+    pub key: Option<&'a str>,
+    /// A release whose manifest lists more is not read.
+    pub most_bytes: u64,
+}
+
+impl Default for Options<'_> {
+    /// Any key, and 16 GiB.
+    fn default() -> Self {
+        Self { key: None, most_bytes: 16 << 30 }
+    }
+}
+
+/// Checks one release, or all releases of a directory with their catalog.
+pub fn verify(dir: &Path) -> Result<Report, Error> {
+    verify_with(dir, &Options::default())
+}
+
+/// The same, and what these options ask for.
+pub fn verify_with(dir: &Path, options: &Options<'_>) -> Result<Report, Error> {
+    // `.` has no name of its own; what is not there holds no release.
+    let real = fs::canonicalize(dir)
+        .ok()
+        .filter(|real| real.is_dir())
+        .ok_or_else(|| Error::NoRelease { path: dir.display().to_string() })?;
+    let mut report = match is_release(&real) {
+        true => verify_one(&real, options)?,
+        false => verify_all(&real, dir, options)?,
+    };
+    let Some(key) = options.key else { return Ok(report) };
     for checked in &mut report.releases {
         let what = match checked.signed_by.as_deref() {
             Some(signer) if signer == key => continue,
@@ -95,21 +125,9 @@ pub fn verify_with_key(dir: &Path, key: &str) -> Result<Report, Error> {
     Ok(report)
 }
 
-/// Checks one release, or all releases of a directory with their catalog.
-pub fn verify(dir: &Path) -> Result<Report, Error> {
-    // `.` has no name of its own; what is not there holds no release.
-    let real = fs::canonicalize(dir)
-        .ok()
-        .filter(|real| real.is_dir())
-        .ok_or_else(|| Error::NoRelease { path: dir.display().to_string() })?;
-    match is_release(&real) {
-        true => verify_one(&real),
-        false => verify_all(&real, dir),
-    }
-}
-
-fn verify_one(dir: &Path) -> Result<Report, Error> {
-    let mut report = Report { releases: vec![listed::check(dir)], ..Report::default() };
+fn verify_one(dir: &Path, options: &Options<'_>) -> Result<Report, Error> {
+    let checked = listed::check(dir, options.most_bytes);
+    let mut report = Report { releases: vec![checked], ..Report::default() };
     if let Some(out) = dir.parent().filter(|out| is_there(&out.join(CATALOG))) {
         let named = check_catalog(out, &mut report);
         note_missing(&named, &mut report);
@@ -117,10 +135,10 @@ fn verify_one(dir: &Path) -> Result<Report, Error> {
     Ok(report)
 }
 
-fn verify_all(out: &Path, as_given: &Path) -> Result<Report, Error> {
+fn verify_all(out: &Path, as_given: &Path, options: &Options<'_>) -> Result<Report, Error> {
     let mut report = Report::default();
     for dir in directories(out, &mut report.notes)? {
-        let mut checked = listed::check(&dir);
+        let mut checked = listed::check(&dir, options.most_bytes);
         if let Some(id) = &checked.id
             && id.rsplit_once('-').is_none_or(|(window, _)| window != checked.name)
         {

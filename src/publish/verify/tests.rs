@@ -93,6 +93,16 @@ fn what_was_published_is_sound() {
     }
 }
 
+#[test]
+fn a_release_that_lists_more_than_is_allowed_is_not_read() {
+    let (_out, dir) = published(&release());
+    let options = |most_bytes| Options { most_bytes, ..Options::default() };
+    assert!(verify_with(&dir, &options(1 << 20)).unwrap().is_sound());
+    let report = verify_with(&dir, &options(100)).unwrap();
+    let [problem] = report.releases[0].problems.as_slice() else { panic!("{report:?}") };
+    assert!(problem.file == MANIFEST && problem.what.contains("--max-mib"), "{problem:?}");
+}
+
 /// Every release of lk has its flowgraph, and a forger who fits all digests cannot make it say anything else.
 #[test]
 fn a_flowgraph_is_what_the_paths_add_up_to() {

@@ -174,7 +174,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(4_000))]
+        #![proptest_config(crate::ingest::tests::comparisons(4_000))]
 
         /// Where the scanner answers, the library gives the same answer.
         #[test]
