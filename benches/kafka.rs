@@ -1,12 +1,15 @@
 //! Ingest against a raw consumer with the same settings on the same topic, as a ratio in one run.
 //!
 //! `deploy/kafka/local start`, then `TAPVEIL_TEST_BROKERS=… cargo bench --bench kafka [-- --seconds N]`: taps are
-//! produced for so many seconds.
+//! produced for so many seconds. `-- --backlog N` times a first start over so many old records instead.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
     reason = "a bench prints, and stops where it cannot go on"
 )]
+
+#[path = "kafka/backlog.rs"]
+mod backlog;
 
 use std::fs;
 use std::io::{Read, Write};
@@ -28,12 +31,19 @@ fn main() {
         return;
     };
     let arguments: Vec<String> = std::env::args().collect();
-    let seconds = arguments
-        .iter()
-        .position(|argument| argument == "--seconds")
-        .map_or(8, |at| arguments[at + 1].parse().expect("--seconds takes a number"));
+    let number = |name: &str| {
+        let at = arguments.iter().position(|argument| argument == name)?;
+        Some(arguments[at + 1].parse::<u64>().expect("it takes a number"))
+    };
+    match number("--backlog") {
+        Some(n_old) => backlog::measure(&brokers, n_old),
+        None => beside_a_raw_consumer(&brokers, number("--seconds").unwrap_or(8)),
+    }
+}
+
+fn beside_a_raw_consumer(brokers: &str, seconds: u64) {
     let dir = tempfile::tempdir().unwrap();
-    let (config, listen) = feed(dir.path(), &brokers);
+    let (config, listen) = feed(dir.path(), brokers, Length::Month);
     let (busy_config, busy_listen) = twin(dir.path());
     let n_taps = produce(&config, seconds);
     let settings = tapveil::config::load(Path::new(&config)).unwrap();
@@ -76,8 +86,24 @@ fn main() {
     );
 }
 
-/// A city whose taps are live, in daily windows.
-fn feed(dir: &Path, brokers: &str) -> (String, SocketAddr) {
+/// How long the windows of a feed are.
+#[derive(Clone, Copy)]
+enum Length {
+    Day,
+    Month,
+}
+
+impl Length {
+    fn days(self) -> i64 {
+        match self {
+            Self::Day => 1,
+            Self::Month => 31,
+        }
+    }
+}
+
+/// A city whose taps are live.
+fn feed(dir: &Path, brokers: &str, length: Length) -> (String, SocketAddr) {
     let city = dir.join("city");
     let out = city.to_str().unwrap();
     run(&["generate", "--preset", "metro", "--cards", "1000", "--out", out]);
@@ -85,15 +111,16 @@ fn feed(dir: &Path, brokers: &str) -> (String, SocketAddr) {
     let config = city.join("tapveil.toml");
     let name = format!("bench-{}", std::process::id());
     let text = fs::read_to_string(&config).unwrap();
-    // The window that is open now lasts 31 days; it exists whole if windows begin to exist two such before.
-    let from = SystemClock.now() - jiff::SignedDuration::from_hours(62 * 24);
+    // The window that is open now exists whole if windows begin to exist two such before.
+    let days = length.days();
+    let from = SystemClock.now() - jiff::SignedDuration::from_hours(2 * days * 24);
     let from = &from.to_string()[..10];
     let text: String = text
         .lines()
         .filter(|line| !line.starts_with("to = "))
         .map(|line| match line {
             "format = \"csv\"" => "format = \"json\"\n".to_owned(),
-            "length = \"7d\"" => "length = \"31d\"\n".to_owned(),
+            "length = \"7d\"" => format!("length = \"{days}d\"\n"),
             line if line.starts_with("time_zone") => "time_zone = \"UTC\"\n".to_owned(),
             line if line.starts_with("from = ") => format!("from = \"{from}\"\n"),
             line => format!("{line}\n"),
@@ -254,10 +281,19 @@ struct Service(Child);
 
 impl Service {
     fn start(config: &str) -> Self {
+        Self::saying(config, Stdio::null())
+    }
+
+    /// Writes what it says to a file.
+    fn logging(config: &str, log: &Path) -> Self {
+        Self::saying(config, fs::File::create(log).unwrap().into())
+    }
+
+    fn saying(config: &str, stderr: Stdio) -> Self {
         let child = Command::new(env!("CARGO_BIN_EXE_tapveil"))
             .args(["run", "-c", config])
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stderr(stderr)
             .spawn();
         Self(child.unwrap())
     }

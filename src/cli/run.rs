@@ -14,7 +14,7 @@ use crate::console::{Facts, Opened, Shown, Token};
 use crate::engine::Registry;
 use crate::metrics::{Board, Health, Metrics, Status};
 use crate::pipeline::Observers;
-use crate::pipeline::run::{Role, Service, Stop};
+use crate::pipeline::run::{Role, Service, Stop, instance_of};
 use crate::publish::Place;
 
 #[derive(clap::Args)]
@@ -63,6 +63,7 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     let service = Service {
         settings: &settings,
         kafka,
+        instance: instance_of(kafka),
         role,
         version: VERSION,
         commit: COMMIT,

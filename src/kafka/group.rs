@@ -163,6 +163,8 @@ impl ConsumerContext for Member {
 /// A consumer in a group.
 pub struct Group {
     consumer: BaseConsumer<Member>,
+    settings: Settings,
+    name: String,
     topic: String,
 }
 
@@ -181,11 +183,25 @@ impl Group {
             .create_with_context(member)
             .map_err(|error| explain(&watcher, error))?;
         consumer.subscribe(&[topic]).map_err(|error| explain(&watcher, error))?;
-        Ok(Self { consumer, topic: topic.to_owned() })
+        Ok(Self {
+            consumer,
+            settings: settings.clone(),
+            name: group.to_owned(),
+            topic: topic.to_owned(),
+        })
     }
 
     pub fn consumer(&self) -> &BaseConsumer<Member> {
         &self.consumer
+    }
+
+    pub(super) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// What the group is called.
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 
     /// The topic it reads.

@@ -23,8 +23,12 @@ mod in_process;
 #[cfg(feature = "kafka")]
 pub mod ledger;
 #[cfg(feature = "kafka")]
+mod positions;
+#[cfg(feature = "kafka")]
 mod reader;
 mod settings;
+#[cfg(feature = "kafka")]
+mod sweep;
 #[cfg(feature = "kafka")]
 pub mod topics;
 #[cfg(feature = "kafka")]

@@ -1,6 +1,6 @@
 //! Reads a whole topic once, as anybody who may only read it could.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext};
@@ -11,7 +11,8 @@ use rdkafka::{Offset, TopicPartitionList};
 
 use super::{Error, Settings, Watcher, explain_on};
 
-const ANSWER: Duration = Duration::from_secs(20);
+/// One question may take so long; it is asked again.
+const ANSWER: Duration = Duration::from_secs(5);
 
 /// One record of a topic.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,8 +29,9 @@ pub struct Received {
     pub payload: Option<Vec<u8>>,
 }
 
-/// Reads every committed record from the beginning to the end as it is now, partition by partition in order. A
-/// transaction that is still open holds the end back until it is decided, at most for `timeout` without a record.
+/// Reads every committed record from the beginning to the end as it is now, partition by partition in order; the end is
+/// where the first open transaction begins. K-6: it is the leader's own answer, which a new leader gives only when it
+/// knows how far its predecessor had come. What a client takes for the end when nothing more is fetched may lie before.
 pub fn read_committed(
     settings: &Settings,
     topic: &str,
@@ -37,6 +39,29 @@ pub fn read_committed(
     timeout: Duration,
     take: &mut dyn FnMut(Received),
 ) -> Result<(), Error> {
+    let began = Instant::now();
+    // A broker that does not know a new topic yet cannot say where it begins. Somebody new asks again: a client that is
+    // assigned the same partitions while it still lets go of them ends the process (an assertion of librdkafka).
+    while !read_once(settings, topic, header, timeout, take)? {
+        if began.elapsed() > timeout {
+            let seconds = timeout.as_secs();
+            return Err(Error::TooLate(format!(
+                "nobody says where the topic {topic} begins, for {seconds} s"
+            )));
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    Ok(())
+}
+
+/// False if nothing was read because nobody knows where the topic begins.
+fn read_once(
+    settings: &Settings,
+    topic: &str,
+    header: &str,
+    timeout: Duration,
+    take: &mut dyn FnMut(Received),
+) -> Result<bool, Error> {
     let watcher = Watcher::default();
     let doing = format!("reading the topic {topic}");
     let failed = |error| explain_on(&watcher, &doing, error);
@@ -44,20 +69,8 @@ pub fn read_committed(
         .plain_consumer("read_committed")
         .create_with_context(watcher.clone())
         .map_err(failed)?;
-    let metadata = topic_metadata(&consumer, topic, timeout);
-    let metadata = metadata.map_err(failed)?;
-    let partitions: BTreeSet<i32> = metadata
-        .topics()
-        .iter()
-        .flat_map(|topic| topic.partitions())
-        .map(|partition| partition.id())
-        .collect();
-    let mut assignment = TopicPartitionList::new();
-    for &partition in &partitions {
-        assignment.add_partition_offset(topic, partition, Offset::Beginning).map_err(failed)?;
-    }
-    consumer.assign(&assignment).map_err(failed)?;
-    let mut open = partitions;
+    let mut open = assign_all(&consumer, topic, timeout).map_err(failed)?;
+    let ends = ends_of(&consumer, topic, &open, timeout, &failed)?;
     let mut has_read = false;
     let mut last = Instant::now();
     while !open.is_empty() {
@@ -76,14 +89,13 @@ pub fn read_committed(
                 });
             }
             Some(Err(KafkaError::PartitionEOF(partition))) => {
-                open.remove(&partition);
+                let reached = has_reached(&consumer, topic, partition, ends[&partition]);
+                if reached.map_err(failed)? {
+                    open.remove(&partition);
+                }
             }
             Some(Err(error)) if is_passing(&error) => {}
-            // A broker that does not know a new topic yet cannot say where it begins; asking again starts over.
-            Some(Err(error)) if is_without_beginning(&error) && !has_read => {
-                std::thread::sleep(Duration::from_millis(100));
-                consumer.assign(&assignment).map_err(failed)?;
-            }
+            Some(Err(error)) if is_without_beginning(&error) && !has_read => return Ok(false),
             Some(Err(error)) => return Err(failed(error)),
             None => {}
         }
@@ -95,7 +107,70 @@ pub fn read_committed(
             )));
         }
     }
-    Ok(())
+    Ok(true)
+}
+
+/// Begins to read every partition of a topic at its beginning; gives their numbers.
+fn assign_all(
+    consumer: &BaseConsumer<Watcher>,
+    topic: &str,
+    timeout: Duration,
+) -> Result<BTreeSet<i32>, KafkaError> {
+    let metadata = topic_metadata(consumer, topic, timeout)?;
+    let topics = metadata.topics().iter();
+    let partitions: BTreeSet<i32> =
+        topics.flat_map(|topic| topic.partitions()).map(|partition| partition.id()).collect();
+    let mut assignment = TopicPartitionList::new();
+    for &partition in &partitions {
+        assignment.add_partition_offset(topic, partition, Offset::Beginning)?;
+    }
+    consumer.assign(&assignment)?;
+    Ok(partitions)
+}
+
+/// Where each partition begins and ends now. A leader that is not sure says so; a broker that has just come back may
+/// not know a topic that others have named: both pass.
+fn ends_of(
+    consumer: &BaseConsumer<Watcher>,
+    topic: &str,
+    partitions: &BTreeSet<i32>,
+    timeout: Duration,
+    failed: &dyn Fn(KafkaError) -> Error,
+) -> Result<BTreeMap<i32, (i64, i64)>, Error> {
+    let passes = |error: &KafkaError| {
+        is_passing(error)
+            || is_election(error)
+            || error.rdkafka_error_code() == Some(RDKafkaErrorCode::UnknownTopicOrPartition)
+    };
+    let began = Instant::now();
+    let ask = |&partition: &i32| {
+        loop {
+            match consumer.fetch_watermarks(topic, partition, ANSWER.min(timeout)) {
+                Ok(ends) => return Ok((partition, ends)),
+                Err(error) if !passes(&error) => return Err(failed(error)),
+                Err(error) if began.elapsed() > timeout => {
+                    return Err(Error::TooLate(failed(error).to_string()));
+                }
+                Err(_) => std::thread::sleep(Duration::from_millis(100)),
+            }
+        }
+    };
+    partitions.iter().map(ask).collect()
+}
+
+/// Whether everything up to the end was read; a position passes the markers of transactions, which are no records.
+fn has_reached(
+    consumer: &BaseConsumer<Watcher>,
+    topic: &str,
+    partition: i32,
+    (low, high): (i64, i64),
+) -> Result<bool, KafkaError> {
+    let positions = consumer.position()?;
+    let position = positions.find_partition(topic, partition).map(|one| one.offset());
+    Ok(match position {
+        Some(Offset::Offset(position)) => position >= high,
+        _ => low >= high,
+    })
 }
 
 fn is_without_beginning(error: &KafkaError) -> bool {

@@ -23,7 +23,7 @@ use crate::protocol::{Call, Ended, OutRecord, Position, Topic, Transaction};
 /// How long transactions may fail, one after the other, before the brokers count as gone.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// How long positions and the flush before them may take.
-const ANSWER: Duration = Duration::from_secs(20);
+pub(super) const ANSWER: Duration = Duration::from_secs(20);
 
 /// The header that says what a record of a release is.
 pub const HEADER: &str = "tapveil-kind";
@@ -56,6 +56,10 @@ pub struct Transactions {
     load: Load,
     /// Its name in crash points.
     role: &'static str,
+    /// The topics it writes.
+    writes: &'static [Topic],
+    /// Whether nothing of this name can be undecided.
+    is_swept: AtomicBool,
     next: Mutex<Next>,
     /// How long a transaction may take before it is given up for a smaller one.
     most: Option<Duration>,
@@ -80,6 +84,7 @@ impl Transactions {
         id: &str,
         load: Load,
         role: &'static str,
+        writes: &'static [Topic],
     ) -> Result<Self, Error> {
         let first = Epoch::open(settings, id, load, &AtomicBool::new(true))?;
         Ok(Self {
@@ -87,6 +92,8 @@ impl Transactions {
             id: id.to_owned(),
             load,
             role,
+            writes,
+            is_swept: AtomicBool::new(false),
             most: None,
             next: Mutex::new(Next::Ready(first)),
             is_wanted: Arc::new(AtomicBool::new(true)),
@@ -120,10 +127,16 @@ impl Transactions {
         if before.iter().any(is_lost) {
             return Ok(Ended::Lost);
         }
+        if let Some(ended) = self.sweep(group).transpose() {
+            return self.is_patient(ended);
+        }
         let epoch = self.new_epoch()?;
         let surroundings = Surroundings { transactions: self, group, checks };
         let ended = epoch.spend(&mut |producer| surroundings.make_calls(after, producer, &epoch));
         *self.stamped.lock().unwrap_or_else(PoisonError::into_inner) = epoch.stamped_millis();
+        if !matches!(ended, Ok(Ended::Committed)) {
+            self.set_swept(false);
+        }
         // Only an end that shows that the name is still ours is followed by a new epoch at once: whoever was replaced
         // would fence the successor.
         if matches!(ended, Ok(Ended::Committed | Ended::TooLong) | Err(_)) {
@@ -138,7 +151,23 @@ impl Transactions {
         *self.stamped.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn new_epoch(&self) -> Result<Epoch, Error> {
+    pub(super) fn is_swept(&self) -> bool {
+        self.is_swept.load(Ordering::Acquire)
+    }
+
+    pub(super) fn set_swept(&self, is_swept: bool) {
+        self.is_swept.store(is_swept, Ordering::Release);
+    }
+
+    pub(super) fn is_in_process(&self) -> bool {
+        self.settings.is_in_process
+    }
+
+    pub(super) fn writes(&self) -> &'static [Topic] {
+        self.writes
+    }
+
+    pub(super) fn new_epoch(&self) -> Result<Epoch, Error> {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         match std::mem::replace(&mut *next, Next::None) {
             Next::Ready(epoch) => Ok(epoch),
@@ -155,15 +184,18 @@ impl Transactions {
         Epoch::open(&self.settings, &self.id, self.load, &self.is_wanted)
     }
 
-    /// Makes sure that the next transaction has an epoch that nothing was sent in yet.
-    pub fn fence(&self) -> Result<(), Error> {
+    /// Makes sure that nothing of this name is undecided, and that the next transaction has an epoch that nothing was
+    /// sent in yet.
+    pub fn fence(&self, group: &dyn Membership) -> Result<(), Error> {
+        // What brokers do not let us sweep now is swept before the next transaction.
+        self.sweep(group).ok();
         let epoch = self.new_epoch()?;
         *self.next.lock().unwrap_or_else(PoisonError::into_inner) = Next::Ready(epoch);
         Ok(())
     }
 
     /// Opens the next producer in the background; the old one ends there, too.
-    fn prepare(&self, spent: Epoch) {
+    pub(super) fn prepare(&self, spent: Epoch) {
         let (settings, id, load) = (self.settings.clone(), self.id.clone(), self.load);
         let is_wanted = self.is_wanted.clone();
         let opening = std::thread::spawn(move || {
@@ -192,7 +224,7 @@ impl Transactions {
         }
     }
 
-    fn topic(&self, topic: Topic) -> &str {
+    pub(super) fn topic(&self, topic: Topic) -> &str {
         let topics = &self.settings.topics;
         match topic {
             Topic::Segments => &topics.segments,

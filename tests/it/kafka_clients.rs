@@ -21,7 +21,7 @@ use crate::broker::{bootstrap, unique};
 /// How late a tap may come, in these tests.
 const GRACE: Duration = Duration::from_secs(60);
 
-fn settings(brokers: &str) -> kafka::Settings {
+pub(crate) fn settings(brokers: &str) -> kafka::Settings {
     let group = unique("clients");
     let name = |what: &str| format!("{group}.{what}");
     kafka::Settings {
@@ -60,6 +60,15 @@ impl Admin {
 
     pub(crate) fn create(&self, name: &str, partitions: i32, configuration: &[(&str, &str)]) {
         let topic = NewTopic::new(name, partitions, TopicReplication::Fixed(1));
+        self.make(topic, configuration);
+    }
+
+    /// One partition, in so many copies.
+    pub(crate) fn create_copied(&self, name: &str, n: i32, configuration: &[(&str, &str)]) {
+        self.make(NewTopic::new(name, 1, TopicReplication::Fixed(n)), configuration);
+    }
+
+    fn make<'a>(&self, topic: NewTopic<'a>, configuration: &[(&'a str, &'a str)]) {
         let topic = configuration.iter().fold(topic, |topic, (k, v)| topic.set(k, v));
         let made = self.client.create_topics([&topic], &AdminOptions::new());
         self.runtime.block_on(made).unwrap().remove(0).unwrap();

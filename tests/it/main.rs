@@ -24,6 +24,7 @@ mod burnt;
 mod real;
 mod real_suppression;
 mod run;
+mod forgotten;
 mod history;
 mod run_crash;
 mod live;

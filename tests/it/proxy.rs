@@ -5,7 +5,7 @@
 //! lets the client's retry pass, and delivers what it kept when everything of the next transaction is written and its
 //! positions are not.
 
-mod wire;
+pub(crate) mod wire;
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -172,7 +172,7 @@ impl Proxy {
 
     /// Brokers name themselves in their answers; clients shall come here instead.
     fn pass_answers(&self, mut broker: TcpStream, link: &Link) {
-        let (theirs, ours) = (in_an_answer(&self.broker), in_an_answer(&self.address));
+        let (theirs, ours) = (wire::in_an_answer(&self.broker), wire::in_an_answer(&self.address));
         while let Ok(mut frame) = wire::read_frame(&mut broker) {
             let found: Vec<usize> = memchr::memmem::find_iter(&frame, &theirs).collect();
             for at in found {
@@ -304,13 +304,6 @@ impl Link {
         self.client.lock().unwrap().shutdown(Shutdown::Both).ok();
         self.broker.lock().unwrap().shutdown(Shutdown::Both).ok();
     }
-}
-
-/// How an address stands in an answer: the host's letters, then the port in four bytes.
-fn in_an_answer(address: &str) -> Vec<u8> {
-    let (host, port) = address.rsplit_once(':').unwrap();
-    let port: i32 = port.parse().unwrap();
-    [host.as_bytes(), &port.to_be_bytes()].concat()
 }
 
 /// A broker that names itself as the tests do: with brokers from elsewhere, one of our own.

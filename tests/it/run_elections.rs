@@ -242,7 +242,7 @@ fn kill_leaders(own: &Own, feeds: &[Fed], n_turns: u64, random: &mut ChaCha8Rng)
 }
 
 /// Who leads a topic's first partition.
-fn leader_of(brokers: &str, topic: &str) -> i32 {
+pub(crate) fn leader_of(brokers: &str, topic: &str) -> i32 {
     let client: BaseConsumer =
         ClientConfig::new().set("bootstrap.servers", brokers).create().unwrap();
     let began = Instant::now();

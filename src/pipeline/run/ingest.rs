@@ -2,7 +2,7 @@
 
 mod read;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
@@ -20,17 +20,14 @@ use crate::kafka::{self, Checks, Group, Load, Transactions, Watcher, crash_point
 use crate::metrics::Part;
 use crate::pipeline::Error;
 use crate::protocol::{
-    Committed, Ingest, IngestEffect, IngestEvent, IngestNote, IngestPlan, Partition, Why,
+    Ended, Ingest, IngestEffect, IngestEvent, IngestNote, IngestPlan, Partition, Position, Topic,
+    Why,
 };
 use crate::seal::{Closing, Nonce};
 
 /// How long a quiet feed lets the worker sleep; a wake-up costs a third of a millisecond.
 const QUIET: Duration = Duration::from_millis(500);
-const ANSWER: Duration = Duration::from_secs(20);
-/// Positions behind a dead worker's open transaction are known when the brokers have ended it: after its 15 s, and they
-/// look every 10 s. Brokers that stall get as long.
-const DECIDED: Duration = Duration::from_secs(60);
-
+const ANSWER: Duration = Duration::from_secs(5);
 /// The ingest worker while it is a member of the group.
 pub(super) struct Worker<'a> {
     service: &'a Service<'a>,
@@ -40,6 +37,8 @@ pub(super) struct Worker<'a> {
     /// Sees records behind open transactions, which the group's consumer must not.
     ends: BaseConsumer<Watcher>,
     transactions: Transactions,
+    /// The positions of the last flush.
+    committed: Vec<Position>,
     flush_began: Instant,
     unusable: UnusableShare,
     pace: Pace,
@@ -48,15 +47,12 @@ pub(super) struct Worker<'a> {
 
 impl<'a> Worker<'a> {
     /// Joins the group; earlier workers of this instance are fenced.
-    pub(super) fn join(
-        service: &'a Service<'a>,
-        plan: IngestPlan,
-        instance: &str,
-    ) -> Result<Self, Error> {
+    pub(super) fn join(service: &'a Service<'a>, plan: IngestPlan) -> Result<Self, Error> {
         let settings = service.kafka;
-        let id = format!("{}.ingest.{instance}", settings.group);
+        let id = format!("{}.ingest.{}", settings.group, service.instance);
         service.health.doing(Part::Ingest, "joining the group");
-        let transactions = Transactions::open(settings, &id, Load::Encrypted, "ingest")?;
+        let writes = &[Topic::Segments, Topic::Rejects];
+        let transactions = Transactions::open(settings, &id, Load::Encrypted, "ingest", writes)?;
         let transactions = transactions.below_half_the_timeout();
         let watcher = Watcher::default();
         let ends = settings
@@ -71,6 +67,7 @@ impl<'a> Worker<'a> {
             group,
             ends,
             transactions,
+            committed: Vec::new(),
             flush_began: Instant::now(),
             unusable: UnusableShare::new(service.settings.feed.max_rejects, service.clock.now()),
             pace: Pace::new(),
@@ -212,7 +209,7 @@ impl<'a> Worker<'a> {
         self.service.health.doing(Part::Ingest, name_of(&effect));
         Ok(match effect {
             IngestEffect::Fence => {
-                self.transactions.fence()?;
+                self.transactions.fence(&self.group)?;
                 None
             }
             IngestEffect::ReadPositions(gained) => Some(self.positions(&gained)?),
@@ -237,6 +234,11 @@ impl<'a> Worker<'a> {
             }
             IngestEffect::Commit(transaction) => {
                 self.flush_began = Instant::now();
+                // K-5: a flush builds on the one before, so that one must be there for everybody.
+                if !self.group.shows(&self.committed) {
+                    let what = "the group does not show the positions of the last flush".to_owned();
+                    return Ok(Some(IngestEvent::Ended(Ended::Unknown(what))));
+                }
                 let sent = self.service.clock.now();
                 let margin = self.clock_margin();
                 let checks = Checks {
@@ -246,6 +248,9 @@ impl<'a> Worker<'a> {
                 let ended = self.transactions.execute(&transaction, &self.group, &checks)?;
                 self.refuse_clock_ahead(sent)?;
                 crash_point("ingest", "committed");
+                if ended == Ended::Committed {
+                    self.committed = transaction.positions;
+                }
                 Some(IngestEvent::Ended(ended))
             }
             IngestEffect::Tell(note) => {
@@ -274,38 +279,17 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Offset and metadata of every partition in one read; it waits for a pending transaction, because we read
-    /// committed.
     fn positions(&self, gained: &BTreeSet<i32>) -> Result<IngestEvent, Error> {
-        let topic = self.group.topic();
+        let doing = |what| self.service.health.doing(Part::Ingest, what);
+        doing("counting partitions");
         let n_partitions = i32::try_from(self.n_partitions()?).unwrap_or(i32::MAX);
-        let mut asked = TopicPartitionList::new();
-        for partition in 0..n_partitions {
-            asked.add_partition(topic, partition);
-        }
-        let consumer = self.group.consumer();
-        let committed = kafka::ask_again(self.service.kafka.stall_timeout, || {
-            consumer.committed_offsets(asked.clone(), DECIDED)
-        });
-        let committed = committed.map_err(|error| self.group.explain(error))?;
-        let committed: BTreeMap<i32, Option<Committed>> = committed
-            .elements()
-            .iter()
-            .map(|one| match one.offset() {
-                Offset::Offset(offset) => (
-                    one.partition(),
-                    Some(Committed { offset, metadata: one.metadata().to_owned() }),
-                ),
-                _ => (one.partition(), None),
-            })
-            .collect();
-        let low = |partition: &i32| {
-            let ends = kafka::ask_again(self.service.kafka.stall_timeout, || {
-                self.ends.fetch_watermarks(topic, *partition, ANSWER)
-            });
-            ends.map(|(low, _)| (*partition, low)).map_err(|error| self.group.explain(error))
-        };
-        let lows = gained.iter().map(low).collect::<Result<_, _>>()?;
+        doing("reading committed positions");
+        // What of our own is undecided would be waited for in vain.
+        let sweep = || drop(self.transactions.sweep(&self.group));
+        let committed = self.group.committed(0..n_partitions, &sweep)?;
+        doing("asking where partitions begin");
+        let low = |&partition: &i32| Ok((partition, self.group.beginning(partition)?));
+        let lows = gained.iter().map(low).collect::<Result<_, Error>>()?;
         Ok(IngestEvent::PositionsRead { committed, lows })
     }
 

@@ -90,6 +90,8 @@ pub struct Service<'a> {
     pub settings: &'a Settings,
     /// How to reach the brokers.
     pub kafka: &'a kafka::Settings,
+    /// Who this process is to the brokers, for all of its life: when it joins again it fences what it left open.
+    pub instance: String,
     /// What to do.
     pub role: Role,
     pub version: &'static str,
@@ -104,6 +106,18 @@ pub struct Service<'a> {
     /// Ends the process with the exit code of this error, and so never comes back: for when a worker cannot be waited
     /// for. Whatever it was doing is as after a crash, which the protocol survives.
     pub last_words: &'a (dyn Fn(Result<(), &Error>) + Sync),
+}
+
+/// The configured instance, or a new name for this process.
+pub fn instance_of(kafka: &kafka::Settings) -> String {
+    use rand::TryRng;
+    kafka.instance.clone().unwrap_or_else(|| {
+        let mut bytes = [0; 8];
+        rand::rngs::SysRng
+            .try_fill_bytes(&mut bytes)
+            .expect("the system always has randomness once it has started");
+        format!("{:016x}", u64::from_le_bytes(bytes))
+    })
 }
 
 impl Service<'_> {
@@ -224,8 +238,7 @@ fn ingest_session(service: &Service<'_>, stop: &Stop) -> Result<Why, Error> {
         settled_through,
         flush: SignedDuration::try_from(service.kafka.flush).unwrap_or(SignedDuration::MAX),
     };
-    let instance = service.kafka.instance.clone().unwrap_or_else(random_instance);
-    Worker::join(service, plan, &instance)?.work(stop)
+    Worker::join(service, plan)?.work(stop)
 }
 
 /// Ingest begins when a release worker has opened the ledger: it says from which window on taps count. Workers of both
@@ -316,13 +329,4 @@ pub fn topic_book(settings: &Settings, kafka: &kafka::Settings) -> Result<Book, 
         .into()),
         _ => Ok(book),
     }
-}
-
-fn random_instance() -> String {
-    use rand::TryRng;
-    let mut bytes = [0; 8];
-    rand::rngs::SysRng
-        .try_fill_bytes(&mut bytes)
-        .expect("the system always has randomness once it has started");
-    format!("{:016x}", u64::from_le_bytes(bytes))
 }

@@ -23,10 +23,7 @@ use crate::protocol::{Committed, ReleaseEvent, ReleaseNote, Releaser, SegmentRec
 use crate::publish::topic::{RecordKind, ReleaseTopic};
 use crate::publish::{Renderer, Sink, Standing};
 
-const ANSWER: Duration = Duration::from_secs(20);
-/// Positions behind a dead worker's open transaction are known when the brokers have ended it: after its 15 s, and they
-/// look every 10 s. Brokers that stall get as long.
-const DECIDED: Duration = Duration::from_secs(60);
+const ANSWER: Duration = Duration::from_secs(5);
 const PARTITION: i32 = 0;
 /// A worker that stands by reads the ledger so often, for its console.
 const REFRESH: Duration = Duration::from_secs(20);
@@ -273,25 +270,9 @@ impl Source for Segments<'_> {
     }
 
     fn position(&mut self) -> Result<(Option<Committed>, i64), Error> {
-        let (topic, consumer) = (self.group.topic(), self.group.consumer());
-        let mut asked = TopicPartitionList::new();
-        asked.add_partition(topic, PARTITION);
-        let committed = kafka::ask_again(self.service.kafka.stall_timeout, || {
-            consumer.committed_offsets(asked.clone(), DECIDED)
-        });
-        let committed = committed.map_err(|error| self.group.explain(error))?;
-        let committed =
-            committed.find_partition(topic, PARTITION).and_then(|one| match one.offset() {
-                Offset::Offset(offset) => {
-                    Some(Committed { offset, metadata: one.metadata().to_owned() })
-                }
-                _ => None,
-            });
-        let ends = kafka::ask_again(self.service.kafka.stall_timeout, || {
-            consumer.fetch_watermarks(topic, PARTITION, ANSWER)
-        });
-        let (low, _) = ends.map_err(|error| self.group.explain(error))?;
-        Ok((committed, low))
+        let mut committed = self.group.committed(PARTITION..PARTITION + 1, &|| {})?;
+        let low = self.group.beginning(PARTITION)?;
+        Ok((committed.remove(&PARTITION).flatten(), low))
     }
 
     fn assign(&mut self, position: i64) -> Result<(), Error> {

@@ -8,14 +8,14 @@ const GROUP_AUTHORIZATION_FAILED: i16 = 30;
 
 /// How a transaction is ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum End {
+pub(crate) enum End {
     Abort,
     Commit,
 }
 
 /// What a client asks for, as far as it matters here. Each names its transactional id.
 #[derive(Debug)]
-pub(super) enum Request {
+pub(crate) enum Request {
     Produce { name: String },
     AddPartitions { name: String, partitions: BTreeSet<(String, i32)> },
     AddOffsets { name: String },
@@ -24,7 +24,7 @@ pub(super) enum Request {
 }
 
 /// Reads one message, its length before it.
-pub(super) fn read_frame(from: &mut impl Read) -> io::Result<Vec<u8>> {
+pub(crate) fn read_frame(from: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut length = [0; 4];
     from.read_exact(&mut length)?;
     let n = usize::try_from(i32::from_be_bytes(length)).map_err(io::Error::other)?;
@@ -35,17 +35,17 @@ pub(super) fn read_frame(from: &mut impl Read) -> io::Result<Vec<u8>> {
 }
 
 /// What connects a request (whose number comes after its kind and version) with its answer.
-pub(super) fn number_of_request(frame: &[u8]) -> i32 {
+pub(crate) fn number_of_request(frame: &[u8]) -> i32 {
     i32::from_be_bytes(frame[8..12].try_into().unwrap())
 }
 
 /// The same of an answer.
-pub(super) fn number_of_answer(frame: &[u8]) -> i32 {
+pub(crate) fn number_of_answer(frame: &[u8]) -> i32 {
     i32::from_be_bytes(frame[4..8].try_into().unwrap())
 }
 
 /// Makes a refusal of the answer to an `AddOffsetsToTxn` (version 0), if it is a yes.
-pub(super) fn refuse(answer: &mut [u8]) -> bool {
+pub(crate) fn refuse(answer: &mut [u8]) -> bool {
     let is_yes = answer[12..14] == [0, 0];
     if is_yes {
         answer[12..14].copy_from_slice(&GROUP_AUTHORIZATION_FAILED.to_be_bytes());
@@ -54,7 +54,7 @@ pub(super) fn refuse(answer: &mut [u8]) -> bool {
 }
 
 /// The error in the answer to an `EndTxn` (version 1), by Kafka's name.
-pub(super) fn verdict(answer: &[u8]) -> String {
+pub(crate) fn verdict(answer: &[u8]) -> String {
     match i16::from_be_bytes(answer[12..14].try_into().unwrap()) {
         0 => "NONE".to_owned(),
         47 => "INVALID_PRODUCER_EPOCH".to_owned(),
@@ -65,8 +65,38 @@ pub(super) fn verdict(answer: &[u8]) -> String {
     }
 }
 
+/// How an address stands in an answer: the host's letters, then the port in four bytes.
+pub(crate) fn in_an_answer(address: &str) -> Vec<u8> {
+    let (host, port) = address.rsplit_once(':').unwrap();
+    let port: i32 = port.parse().unwrap();
+    [host.as_bytes(), &port.to_be_bytes()].concat()
+}
+
+/// A yes to an `AddPartitionsToTxn` (versions 0 to 2).
+pub(crate) fn partitions_added(number: i32, partitions: &BTreeSet<(String, i32)>) -> Vec<u8> {
+    let mut body = [number.to_be_bytes(), 0_i32.to_be_bytes()].concat();
+    body.extend(i32::try_from(partitions.len()).unwrap().to_be_bytes());
+    for (topic, partition) in partitions {
+        body.extend(i16::try_from(topic.len()).unwrap().to_be_bytes());
+        body.extend(topic.as_bytes());
+        body.extend(1_i32.to_be_bytes());
+        body.extend(partition.to_be_bytes());
+        body.extend(0_i16.to_be_bytes());
+    }
+    framed(&body)
+}
+
+/// A yes to an `AddOffsetsToTxn` or an `EndTxn` (versions 0 to 2).
+pub(crate) fn plain_yes(number: i32) -> Vec<u8> {
+    framed(&[&number.to_be_bytes()[..], &0_i32.to_be_bytes(), &0_i16.to_be_bytes()].concat())
+}
+
+fn framed(body: &[u8]) -> Vec<u8> {
+    [&i32::try_from(body.len()).unwrap().to_be_bytes()[..], body].concat()
+}
+
 /// Understands a request; what is cut short or too new is `Other`.
-pub(super) fn understand(frame: &[u8]) -> Request {
+pub(crate) fn understand(frame: &[u8]) -> Request {
     let mut words = Words(&frame[4..]);
     read_request(&mut words).unwrap_or(Request::Other)
 }
