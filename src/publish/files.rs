@@ -17,6 +17,9 @@ use super::rendered::Rendered;
 use super::signature::{SIGNATURE, SIGNATURE_MOST_BYTES};
 use super::{Error, Sink, Standing, catalog};
 
+/// How what is not finished yet is called at its end.
+const PARTIAL: &str = ".partial";
+
 /// Writes releases into a directory, one directory each, and keeps their catalog.
 pub struct Files {
     out: PathBuf,
@@ -95,34 +98,29 @@ impl Files {
         disk::sync_dir(&self.out).map_err(Error::io("write", &self.out))
     }
 
-    /// What dead runs left of a catalog: the plain name of earlier programs, and names with the number of a process
-    /// that is no more (where the system tells) or that are older than an hour. Housekeeping: it may fail.
+    /// What dead runs left of a catalog: the plain name of earlier programs, and whatever is older than an hour.
+    /// Housekeeping: it may fail.
     fn clear_old_partials(&self) {
         const OLD: Duration = Duration::from_secs(3_600);
         let Ok(entries) = self.out.read_dir() else { return };
         for entry in entries.flatten() {
             let name = entry.file_name();
-            let Some(inner) = name
-                .to_str()
-                .and_then(|name| name.strip_prefix(".catalog.json")?.strip_suffix(".partial"))
-            else {
+            let is_partial =
+                |name: &str| name.starts_with(".catalog.json") && name.ends_with(PARTIAL);
+            if !name.to_str().is_some_and(is_partial) {
                 continue;
-            };
-            let writer = inner.rsplit('.').next().and_then(|number| number.parse::<u32>().ok());
-            let is_dead = writer.is_none_or(|pid| {
-                Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{pid}")).exists()
-            });
+            }
             let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
-            if is_dead || age().is_some_and(|age| age > OLD) {
+            if name == ".catalog.json.partial" || age().is_some_and(|age| age > OLD) {
                 fs::remove_file(entry.path()).ok();
             }
         }
     }
 
-    /// Several feeds may write into one directory at the same time: each writes aside under a name of its own, and
-    /// looks again until the catalog says what the directories say.
+    /// Several feeds may write into one directory at the same time: each looks again after it wrote, until the catalog
+    /// says what the directories say. So whoever writes last has seen everything.
     pub(super) fn write_catalog(&self) -> Result<(), Error> {
-        const LOOKS: usize = 5;
+        const LOOKS: usize = 1_000;
         self.clear_old_partials();
         for _ in 0..LOOKS {
             let catalog = self.followed.scan(&self.out).map_err(Error::io("list", &self.out))?;
@@ -137,17 +135,39 @@ impl Files {
     /// Replaces a file beside the releases; `false` if it said the same.
     fn replace(&self, name: &str, text: &[u8]) -> Result<bool, Error> {
         let target = self.out.join(name);
-        let partial = self.out.join(format!(".{name}.{}.partial", std::process::id()));
         if disk::read(&target, CATALOG_MOST_BYTES).is_ok_and(|there| there == text) {
             return Ok(false);
         }
-        let _gone = RemovedAtEnd(&partial);
-        remove_file_if_there(&partial).map_err(Error::io("write", &partial))?;
-        disk::write(&self.open, &partial, |out| out.write_all(text))
-            .and_then(|_| fs::rename(&partial, &target))
-            .and_then(|()| disk::sync_dir(&self.out))
-            .map_err(Error::io("write", &target))?;
-        Ok(true)
+        let failed = Error::io("write", &target);
+        let partial = match self.write_aside(name, text) {
+            Ok(partial) => partial,
+            Err(error) => return Err(failed(error)),
+        };
+        match fs::rename(&partial, &target).and_then(|()| disk::sync_dir(&self.out)) {
+            Ok(()) => Ok(true),
+            Err(error) => {
+                remove_file_if_there(&partial).ok();
+                Err(failed(error))
+            }
+        }
+    }
+
+    /// Writes a file under a name that nobody else has; gives the name. A process number would not do: two containers
+    /// that share a directory have the same.
+    fn write_aside(&self, name: &str, text: &[u8]) -> io::Result<PathBuf> {
+        const MOST: usize = 1_000;
+        for n in 0..MOST {
+            let partial = self.out.join(format!(".{name}.{n}{PARTIAL}"));
+            match disk::write(&self.open, &partial, |out| out.write_all(text)) {
+                Ok(_) => return Ok(partial),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => {
+                    remove_file_if_there(&partial).ok();
+                    return Err(error);
+                }
+            }
+        }
+        Err(io::Error::other(format!("{MOST} unfinished files of others are in the way")))
     }
 }
 
@@ -241,34 +261,48 @@ struct Aside {
 }
 
 impl Aside {
+    /// Who releases into the same directory at the same time may make it first, or take it away again while it is
+    /// empty: then once more.
     fn new(out: &Path, name: &str) -> Result<Self, Error> {
-        let mut aside = Self {
-            target: out.join(name),
-            partial: out.join(format!(".{name}.partial")),
-            old: old_of(out, name),
-            made: Vec::new(),
-        };
-        aside.make(out).map_err(Error::io("create", out))?;
-        // An earlier run may have died here.
-        for left in [&aside.partial, &aside.old] {
-            remove_dir_if_there(left).map_err(Error::io("remove", left))?;
+        const TRIES: usize = 1_000;
+        let mut n_tried = 0;
+        loop {
+            n_tried += 1;
+            let mut aside = Self {
+                target: out.join(name),
+                partial: out.join(format!(".{name}{PARTIAL}")),
+                old: old_of(out, name),
+                made: Vec::new(),
+            };
+            match aside.make(out) {
+                Ok(()) => return Ok(aside),
+                Err(Error::Io { error, .. })
+                    if error.kind() == io::ErrorKind::NotFound && n_tried < TRIES => {}
+                Err(error) => return Err(error),
+            }
         }
-        fs::create_dir(&aside.partial).map_err(Error::io("write", &aside.partial))?;
-        Ok(aside)
     }
 
-    fn make(&mut self, out: &Path) -> io::Result<()> {
+    /// Makes the directory of releases and the one aside.
+    fn make(&mut self, out: &Path) -> Result<(), Error> {
         let missing: Vec<&Path> = out
             .ancestors()
             .take_while(|dir| !dir.as_os_str().is_empty() && !dir.exists())
             .collect();
         for dir in missing.into_iter().rev() {
-            fs::create_dir(dir)?;
-            self.made.push(dir.to_owned());
+            match fs::create_dir(dir) {
+                Ok(()) => self.made.push(dir.to_owned()),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                Err(error) => return Err(Error::io("create", dir)(error)),
+            }
             let above = dir.parent().filter(|above| !above.as_os_str().is_empty());
-            disk::sync_dir(above.unwrap_or(Path::new(".")))?;
+            disk::sync_dir(above.unwrap_or(Path::new("."))).map_err(Error::io("create", dir))?;
         }
-        Ok(())
+        // An earlier run may have died here.
+        for left in [&self.partial, &self.old] {
+            remove_dir_if_there(left).map_err(Error::io("remove", left))?;
+        }
+        fs::create_dir(&self.partial).map_err(Error::io("write", &self.partial))
     }
 }
 
@@ -283,14 +317,6 @@ impl Drop for Aside {
             // Succeeds on an empty directory only.
             fs::remove_dir(dir).ok();
         }
-    }
-}
-
-struct RemovedAtEnd<'a>(&'a Path);
-
-impl Drop for RemovedAtEnd<'_> {
-    fn drop(&mut self) {
-        remove_file_if_there(self.0).ok();
     }
 }
 

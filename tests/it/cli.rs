@@ -70,6 +70,40 @@ fn line_ends_and_the_order_of_lines_do_not_change_a_release() {
     assert_eq!(city.spent_micro(), 20_000_000);
 }
 
+/// Four at once used to take each other's unfinished catalog away.
+#[test]
+fn feeds_that_release_into_one_directory_at_once_are_all_in_its_catalog() {
+    let shared = tempfile::tempdir().unwrap();
+    let out = shared.path().join("out");
+    let names: Vec<String> = std::thread::scope(|scope| {
+        let feed = |n: u32| {
+            let out = out.clone();
+            scope.spawn(move || {
+                let city = City::generated(100);
+                city.edit("length = \"7d\"", "length = \"1d\"");
+                city.edit("from = \"2015-11-09\"", &format!("from = \"2015-11-{:02}\"", 9 + n));
+                city.edit("to = \"2015-11-16\"", &format!("to = \"2015-11-{:02}\"", 10 + n));
+                city.sanitize_into(&out).code(0);
+                format!("201511{:02}T0400_201511{:02}T0400", 9 + n, 10 + n)
+            })
+        };
+        let running: Vec<_> = (0..4).map(feed).collect();
+        running.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    assert_eq!(releases(&out), names);
+    let catalog: Value =
+        serde_json::from_slice(&fs::read(out.join("catalog.json")).unwrap()).unwrap();
+    let listed = catalog["releases"].as_array().unwrap().iter();
+    assert_eq!(listed.map(|one| one["name"].as_str().unwrap()).collect::<Vec<_>>(), names);
+    let left = tree(&out);
+    assert!(
+        !left.keys().any(|path| path.to_string_lossy().contains("partial")),
+        "{:?}",
+        left.keys()
+    );
+    run(["verify", out.to_str().unwrap()]).code(0);
+}
+
 #[test]
 fn windows_that_hold_no_tap_are_released_all_the_same() {
     let city = City::new();

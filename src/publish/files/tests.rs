@@ -201,3 +201,37 @@ fn what_dead_runs_left_is_cleared_away() {
     Publisher::new(out.path(), settings(&stations())).publish(&release()).unwrap();
     assert_eq!(relative(out.path()), whole);
 }
+
+/// Directories of releases are made and taken away again by several feeds at once.
+#[test]
+fn many_at_once_make_one_directory_and_one_catalog() {
+    const ROUNDS: usize = 50;
+    for _ in 0..ROUNDS {
+        let shared = tempfile::tempdir().unwrap();
+        let out = shared.path().join("not/there/yet");
+        let looks = std::sync::Barrier::new(4);
+        std::thread::scope(|scope| {
+            for n in 0..4 {
+                let (out, looks) = (out.clone(), &looks);
+                scope.spawn(move || {
+                    looks.wait();
+                    let name = format!("2015110{n}T0400_2015110{n}T1000");
+                    for _ in 0..5 {
+                        drop(Aside::new(&out, &name).unwrap());
+                    }
+                    let aside = Aside::new(&out, &name).unwrap();
+                    fs::write(aside.partial.join(MANIFEST), "{}").unwrap();
+                    let files = Files::new(&out);
+                    files.move_in(&aside, false).unwrap();
+                    drop(aside);
+                    files.write_catalog().unwrap();
+                });
+            }
+        });
+        let catalog = fs::read(out.join(CATALOG)).unwrap();
+        let (catalog, _) = super::super::catalog::Catalog::read(&catalog).unwrap();
+        assert_eq!(catalog.releases.len(), 4);
+        let names = fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name());
+        assert_eq!(names.filter(|name| name.to_string_lossy().starts_with('.')).count(), 0);
+    }
+}
