@@ -222,7 +222,7 @@ fn say_kafka(settings: &kafka::Settings) {
     say(&format!(
         "kafka          {brokers}, group {group} ({}), instance {}, flush {} s, connect timeout {} s",
         settings.protocol.name(),
-        settings.instance.as_deref().unwrap_or("random"),
+        settings.instance.as_deref().unwrap_or("kept beside the secret"),
         settings.flush.as_secs(),
         settings.connect_timeout.as_secs()
     ));

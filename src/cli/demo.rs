@@ -21,7 +21,7 @@ use crate::engine::{DEFAULT, Registry};
 use crate::ingest::format::Format;
 use crate::kafka::{self, FeedOptions, Feeder, InProcess, Outgoing};
 use crate::ledger::Journal;
-use crate::pipeline::run::{Role, Service, Stop, instance_of};
+use crate::pipeline::run::{Name, Role, Service, Stop};
 use crate::pipeline::{Event, Observers};
 use crate::publish::verify::verify;
 
@@ -102,7 +102,7 @@ fn play_and_run(
     let service = Service {
         settings,
         kafka,
-        instance: instance_of(kafka),
+        name: Name::for_once(),
         role: Role::All,
         version: VERSION,
         commit: COMMIT,

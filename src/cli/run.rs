@@ -14,7 +14,7 @@ use crate::console::{Facts, Opened, Shown, Token};
 use crate::engine::Registry;
 use crate::metrics::{Board, Health, Metrics, Status};
 use crate::pipeline::Observers;
-use crate::pipeline::run::{Role, Service, Stop, instance_of};
+use crate::pipeline::run::{Name, Role, Service, Stop};
 use crate::publish::Place;
 
 #[derive(clap::Args)]
@@ -60,10 +60,20 @@ pub(super) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     for warning in settings.warnings.iter().filter(|one| matches!(one, Warning::Exposed { .. })) {
         log::note("exposed", &format!("warning: {warning}"));
     }
+    let name = Name::of(kafka, &settings.secret_file);
+    if let Some(error) = name.lost_with_us() {
+        log::note(
+            "name",
+            &format!(
+                "warning: no name for this worker can be kept beside the secret ({error}): if it dies, nobody can end \
+                 what it left open. Set kafka.instance"
+            ),
+        );
+    }
     let service = Service {
         settings: &settings,
         kafka,
-        instance: instance_of(kafka),
+        name,
         role,
         version: VERSION,
         commit: COMMIT,

@@ -233,7 +233,7 @@ crate::keys! {
         brokers: Brokers = optional("127.0.0.1:9092");
         /// the consumer group; the names of other groups begin with it
         group: KafkaName = default("tapveil");
-        /// fixed: a restarted worker takes over at once; left out: random
+        /// fixed: a restarted worker takes over at once; left out: a name that is kept beside the secret
         instance: KafkaName = optional("tapveil-0");
         /// classic works with every broker, consumer needs 4.0
         protocol: Protocol = default("classic");

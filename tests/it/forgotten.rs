@@ -5,7 +5,7 @@ use std::io::Write;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rdkafka::admin::{AdminClient, AdminOptions, AlterConfig, ResourceSpecifier};
 use rdkafka::client::DefaultClientContext;
@@ -179,6 +179,41 @@ fn what_brokers_forgot_to_end_neither_stops_the_service_nor_appears() {
         let (readable, all) = ends(&own, topic);
         assert_eq!(readable, all, "{topic} has nothing undecided any more");
     }
+}
+
+/// Holds K-4 where no name is configured. The next process used to have another name, and waited for the positions of
+/// the dead one until it gave up.
+#[test]
+fn what_brokers_forgot_of_a_worker_that_died_is_ended_by_the_next_process() {
+    let Some(own) = Own::start(&[]) else { return };
+    trust_producers(&own);
+    let forgotten = Forgotten::new(".ingest.", 1);
+    let feed = week(&forgetful(&own.bootstrap, forgotten.clone()), 500);
+    let mut first = feed.worker("all", None);
+    let began = Instant::now();
+    while forgotten.n_ended.load(Ordering::SeqCst) < 2 {
+        assert!(began.elapsed() < PATIENCE, "it flushed nothing: {}", first.said());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    first.signal("KILL");
+    first.wait(PATIENCE);
+    let taps = format!("{}.taps", feed.name);
+    assert!(!positions_are_known(&own, &feed.name, &taps), "positions are undecided");
+    finishes(&feed);
+    assert!(positions_are_known(&own, &feed.name, &taps));
+}
+
+/// Whether a group's positions can be read by whoever reads committed ones.
+fn positions_are_known(own: &Own, group: &str, topic: &str) -> bool {
+    let member: BaseConsumer = ClientConfig::new()
+        .set("bootstrap.servers", &own.bootstrap)
+        .set("group.id", group)
+        .set("isolation.level", "read_committed")
+        .create()
+        .unwrap();
+    let mut asked = TopicPartitionList::new();
+    asked.add_partition(topic, 0);
+    member.committed_offsets(asked, Duration::from_secs(3)).is_ok()
 }
 
 /// The service goes through the week, and nothing is lost, doubled or paid for twice. Gives what it said.

@@ -49,7 +49,7 @@ impl<'a> Worker<'a> {
     /// Joins the group; earlier workers of this instance are fenced.
     pub(super) fn join(service: &'a Service<'a>, plan: IngestPlan) -> Result<Self, Error> {
         let settings = service.kafka;
-        let id = format!("{}.ingest.{}", settings.group, service.instance);
+        let id = format!("{}.ingest.{}", settings.group, service.name.text());
         service.health.doing(Part::Ingest, "joining the group");
         let writes = &[Topic::Segments, Topic::Rejects];
         let transactions = Transactions::open(settings, &id, Load::Encrypted, "ingest", writes)?;

@@ -8,6 +8,7 @@
 //! Why: publishing a window twice with different noise spends its budget twice, whoever reads it.
 
 mod ingest;
+mod name;
 mod progress;
 mod release;
 mod unusable;
@@ -24,6 +25,7 @@ use std::time::{Duration, Instant};
 use jiff::SignedDuration;
 
 use self::ingest::Worker;
+pub use self::name::Name;
 use super::Error;
 use crate::clock::Clock;
 use crate::config::Settings;
@@ -91,7 +93,7 @@ pub struct Service<'a> {
     /// How to reach the brokers.
     pub kafka: &'a kafka::Settings,
     /// Who this process is to the brokers, for all of its life: when it joins again it fences what it left open.
-    pub instance: String,
+    pub name: Name,
     /// What to do.
     pub role: Role,
     pub version: &'static str,
@@ -106,18 +108,6 @@ pub struct Service<'a> {
     /// Ends the process with the exit code of this error, and so never comes back: for when a worker cannot be waited
     /// for. Whatever it was doing is as after a crash, which the protocol survives.
     pub last_words: &'a (dyn Fn(Result<(), &Error>) + Sync),
-}
-
-/// The configured instance, or a new name for this process.
-pub fn instance_of(kafka: &kafka::Settings) -> String {
-    use rand::TryRng;
-    kafka.instance.clone().unwrap_or_else(|| {
-        let mut bytes = [0; 8];
-        rand::rngs::SysRng
-            .try_fill_bytes(&mut bytes)
-            .expect("the system always has randomness once it has started");
-        format!("{:016x}", u64::from_le_bytes(bytes))
-    })
 }
 
 impl Service<'_> {
