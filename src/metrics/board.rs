@@ -36,6 +36,8 @@ pub struct Doing {
 #[derive(Debug, Default)]
 struct Pulse {
     is_ready: AtomicBool,
+    /// How often it got something done that stays done.
+    n_achieved: AtomicU64,
     /// `None`: it has not begun, or has ended.
     doing: Mutex<Option<Doing>>,
 }
@@ -65,6 +67,16 @@ impl Health {
     pub fn doing(&self, part: Part, what: &'static str) {
         let doing = Some(Doing { what, since: Instant::now() });
         *self.pulse(part).doing.lock().unwrap_or_else(PoisonError::into_inner) = doing;
+    }
+
+    /// A worker has got something done that stays done: a committed flush, a window that is settled.
+    pub fn achieved(&self, part: Part) {
+        self.pulse(part).n_achieved.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often it has.
+    pub fn n_achieved(&self, part: Part) -> u64 {
+        self.pulse(part).n_achieved.load(Ordering::Relaxed)
     }
 
     /// A worker has ended, well or not.

@@ -202,6 +202,13 @@ pub enum Error {
          doubled; start again, or let a supervisor do it"
     )]
     Standstill { topic: String, seconds: u64 },
+    /// A worker joins again and again, and gets nothing done.
+    #[error(
+        "the {} worker has joined again and again for {seconds} s (kafka.stall_timeout) and got nothing done; at last: \
+         {reason}. Nothing is lost or doubled; look at the brokers, and start again or let a supervisor do it",
+        part.in_words()
+    )]
+    Restless { part: crate::metrics::Part, seconds: u64, reason: String },
     /// It was asked to stop, and does not come to an end.
     #[error(
         "stopped without draining: {doing}. What was read and not committed is read again after the next start"
@@ -301,6 +308,7 @@ impl Error {
             | Self::Head { .. }
             | Self::Stuck { .. }
             | Self::Standstill { .. }
+            | Self::Restless { .. }
             | Self::ClockAhead { .. }
             | Self::NotDrained { .. } => ErrorKind::External,
             Self::LedgerOlder { .. }

@@ -249,6 +249,7 @@ impl<'a> Worker<'a> {
                 self.refuse_clock_ahead(sent)?;
                 crash_point("ingest", "committed");
                 if ended == Ended::Committed {
+                    self.service.health.achieved(Part::Ingest);
                     self.committed = transaction.positions;
                 }
                 Some(IngestEvent::Ended(ended))

@@ -26,6 +26,7 @@ use jiff::SignedDuration;
 
 use self::ingest::Worker;
 pub use self::name::Name;
+use self::progress::Restless;
 use super::Error;
 use crate::clock::Clock;
 use crate::config::Settings;
@@ -140,7 +141,7 @@ pub fn run(service: &Service<'_>, stop: &Stop) -> Result<(), Error> {
         let spawn = |part: Part, work: fn(&Service<'_>, &Stop) -> Result<Why, Error>| {
             let ends = ends.clone();
             scope.spawn(move || {
-                let session = || again_when_replaced(service, stop, work);
+                let session = || again_when_replaced(service, stop, part, work);
                 // a worker that panics stops the service.
                 let done = catch_unwind(AssertUnwindSafe(session))
                     .unwrap_or_else(|panic| Err(Error::Panicked { part, what: words_of(&*panic) }));
@@ -170,13 +171,15 @@ fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
 }
 
 /// A worker that another one replaced, or that does not know how a transaction ended, drops everything and joins again,
-/// after a pause, so that two of them do not fence each other for ever.
+/// after a pause, so that two of them do not fence each other for ever. Who does so for long in vain gives up.
 fn again_when_replaced(
     service: &Service<'_>,
     stop: &Stop,
+    part: Part,
     session: fn(&Service<'_>, &Stop) -> Result<Why, Error>,
 ) -> Result<(), Error> {
     let mut pause = SHORTEST_PAUSE;
+    let mut restless = Restless::new(service.kafka.stall_timeout);
     loop {
         let began = Instant::now();
         let why = match session(service, stop) {
@@ -192,6 +195,10 @@ fn again_when_replaced(
             Why::Replaced(reason) | Why::Unknown(reason) => {
                 if stop.is_set() {
                     return Ok(());
+                }
+                let n_achieved = service.health.n_achieved(part);
+                if let Some(in_vain) = restless.session_over(began, n_achieved) {
+                    return Err(Error::Restless { part, seconds: in_vain.as_secs(), reason });
                 }
                 service.observers.tell(&Event::JoiningAgain(reason));
                 // Who worked for a while was not fenced by a rival that it fences in turn.

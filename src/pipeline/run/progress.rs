@@ -1,5 +1,5 @@
-//! Whether a worker comes along: how fast it reads, how far it has to go, and whether it reads nothing although there
-//! is something to read.
+//! Whether a worker comes along: how fast it reads, how far it has to go, whether it reads nothing although there is
+//! something to read, and whether it joins again and again and gets nothing done.
 
 use std::time::{Duration, Instant};
 
@@ -88,9 +88,54 @@ impl Standstill {
     }
 }
 
+/// Notices a worker that joins again and again and gets nothing done in between: each session is too short for its own
+/// limits to be reached.
+#[derive(Debug)]
+pub(super) struct Restless {
+    /// When the first of these sessions began.
+    since: Option<Instant>,
+    n_achieved: u64,
+    limit: Duration,
+}
+
+impl Restless {
+    pub(super) fn new(limit: Duration) -> Self {
+        Self { since: None, n_achieved: 0, limit }
+    }
+
+    /// A session that began then is over, and the worker has got so much done since its start. Gives for how long it
+    /// has joined in vain, if that is too long.
+    pub(super) fn session_over(&mut self, began: Instant, n_achieved: u64) -> Option<Duration> {
+        // A session that lasted as long as the limit was judged by the limits of its own.
+        if n_achieved != self.n_achieved || began.elapsed() > self.limit {
+            (self.since, self.n_achieved) = (None, n_achieved);
+            return None;
+        }
+        let in_vain = self.since.get_or_insert(began).elapsed();
+        (in_vain > self.limit).then_some(in_vain)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn joining_in_vain_for_long_is_noticed_and_work_in_between_is_not() {
+        let limit = Duration::from_secs(3);
+        let now = Instant::now();
+        // A session that began so long ago is over now.
+        let mut restless = Restless::new(limit);
+        let ago = |seconds| now.checked_sub(Duration::from_secs(seconds)).unwrap();
+        assert_eq!(restless.session_over(ago(1), 0), None, "the first");
+        restless.since = Some(ago(4));
+        let in_vain = restless.session_over(ago(1), 0).unwrap();
+        assert!((4..60).contains(&in_vain.as_secs()));
+        assert_eq!(restless.session_over(ago(1), 1), None, "it has done something");
+        assert_eq!(restless.session_over(ago(1), 1), None, "counted from here on");
+        restless.since = Some(ago(4));
+        assert_eq!(restless.session_over(ago(4), 1), None, "it was at rest meanwhile");
+    }
 
     #[test]
     fn a_standstill_is_noticed_only_where_there_is_more_to_read() {

@@ -173,7 +173,11 @@ fn refresh(service: &Service<'_>, worker: &Releaser<Renderer>) {
 struct Steps<'a>(&'a Service<'a>);
 
 impl Watch for Steps<'_> {
-    fn note(&mut self, _: &ReleaseNote, _: &Releaser<Renderer>) {}
+    fn note(&mut self, note: &ReleaseNote, _: &Releaser<Renderer>) {
+        if matches!(note, ReleaseNote::Released { .. } | ReleaseNote::Withheld { .. }) {
+            self.0.health.achieved(Part::Release);
+        }
+    }
 
     fn begins(&mut self, step: &'static str) {
         self.0.health.doing(Part::Release, step);
