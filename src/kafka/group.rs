@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use rdkafka::ClientContext;
 use rdkafka::Statistics;
@@ -13,6 +14,7 @@ use rdkafka::consumer::{
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::types::RDKafkaRespErr;
 
+use super::reader::{is_passing, topic_metadata};
 use super::transaction::Membership;
 use super::{Error, Protocol, Settings, Watcher, explain};
 use crate::metrics::KafkaNumbers;
@@ -244,13 +246,38 @@ impl Group {
                 RDKafkaErrorCode::UnknownTopicOrPartition
                 | RDKafkaErrorCode::UnknownTopic
                 | RDKafkaErrorCode::UnknownPartition,
-            ) => Err(Error::TopicGone { topic: self.topic.clone() }),
+            ) => Err(self.unknown_topic()),
             Some(
                 RDKafkaErrorCode::TopicAuthorizationFailed
                 | RDKafkaErrorCode::GroupAuthorizationFailed
                 | RDKafkaErrorCode::Fatal,
             ) => Err(self.explain(error)),
             _ => Ok(()),
+        }
+    }
+
+    /// Why no broker seems to know the topic. One that has just come back may say so for a moment: where the topic is
+    /// there after all, a new client finds it.
+    pub fn unknown_topic(&self) -> Error {
+        const KNOWN_WITHIN: Duration = Duration::from_secs(15);
+        const ANSWER: Duration = Duration::from_secs(5);
+        let began = Instant::now();
+        loop {
+            let topic = &self.topic;
+            let metadata = topic_metadata(&self.consumer, topic, ANSWER);
+            let is_known = metadata.as_ref().is_ok_and(|answer| {
+                answer.topics().first().is_some_and(|topic| !topic.partitions().is_empty())
+            });
+            if is_known {
+                return Error::ThrownOut(format!("brokers did not know {topic} for a moment"));
+            }
+            if began.elapsed() > KNOWN_WITHIN {
+                return match metadata {
+                    Err(error) if is_passing(&error) => self.explain(error),
+                    _ => Error::TopicGone { topic: topic.clone() },
+                };
+            }
+            std::thread::sleep(Duration::from_millis(500));
         }
     }
 

@@ -9,6 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use rand::TryRng;
 use rand::rngs::SysRng;
 use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::{Offset, TopicPartitionList};
 
 use super::progress::{Pace, Standstill};
@@ -296,12 +297,18 @@ impl<'a> Worker<'a> {
 
     fn n_partitions(&self) -> Result<u32, Error> {
         let topic = self.group.topic();
-        let metadata = kafka::topic_metadata(&self.ends, topic, self.service.kafka.stall_timeout)
-            .map_err(|error| self.group.explain(error))?;
-        let n = metadata.topics().first().map_or(0, |topic| topic.partitions().len());
+        let metadata = kafka::topic_metadata(&self.ends, topic, self.service.kafka.stall_timeout);
+        let is_unknown = |error: &KafkaError| {
+            error.rdkafka_error_code() == Some(RDKafkaErrorCode::UnknownTopicOrPartition)
+        };
+        let n = match &metadata {
+            Ok(metadata) => metadata.topics().first().map_or(0, |topic| topic.partitions().len()),
+            Err(error) if is_unknown(error) => 0,
+            Err(error) => return Err(self.group.explain(error.clone()).into()),
+        };
         match u32::try_from(n) {
             Ok(n) if n > 0 => Ok(n),
-            _ => Err(kafka::Error::TopicGone { topic: topic.to_owned() }.into()),
+            _ => Err(self.group.unknown_topic().into()),
         }
     }
 
