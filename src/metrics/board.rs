@@ -79,6 +79,16 @@ impl Health {
         self.pulse(part).n_achieved.load(Ordering::Relaxed)
     }
 
+    /// The whole process was stopped for so long: nobody was at anything meanwhile.
+    pub fn slept(&self, gap: Duration) {
+        for part in [Part::Ingest, Part::Release] {
+            let mut doing = self.pulse(part).doing.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(doing) = &mut *doing {
+                doing.since = (doing.since + gap).min(Instant::now());
+            }
+        }
+    }
+
     /// A worker has ended, well or not.
     pub fn ended(&self, part: Part, is_failure: bool) {
         self.has_failed.fetch_or(is_failure, Ordering::Relaxed);

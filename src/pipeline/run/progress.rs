@@ -51,15 +51,21 @@ impl Pace {
 #[derive(Debug)]
 pub(super) struct Standstill {
     position: i64,
-    moved: Instant,
-    looked: Instant,
+    /// For how long it has not moved while somebody looked.
+    still: Duration,
+    /// How much of that had passed when the end was asked for.
+    asked_at: Duration,
+    seen: Instant,
     limit: Duration,
 }
 
+/// Between two looks no more than this counts as reading nothing: whoever was stopped, or at other work, did not read.
+const COUNTED: Duration = Duration::from_secs(5);
+
 impl Standstill {
     pub(super) fn new(limit: Duration) -> Self {
-        let now = Instant::now();
-        Self { position: i64::MIN, moved: now, looked: now, limit }
+        let nothing = Duration::ZERO;
+        Self { position: i64::MIN, still: nothing, asked_at: nothing, seen: Instant::now(), limit }
     }
 
     /// The worker is at this position, over all that it reads. Gives for how long nothing came although `end` says
@@ -69,19 +75,31 @@ impl Standstill {
         position: i64,
         end: impl FnOnce() -> Option<i64>,
     ) -> Option<Duration> {
+        self.after(self.seen.elapsed(), position, end)
+    }
+
+    /// The same, so long after the look before.
+    fn after(
+        &mut self,
+        gap: Duration,
+        position: i64,
+        end: impl FnOnce() -> Option<i64>,
+    ) -> Option<Duration> {
+        self.seen = Instant::now();
         if position != self.position {
-            (self.position, self.moved) = (position, Instant::now());
+            (self.position, self.still, self.asked_at) = (position, Duration::ZERO, Duration::ZERO);
             return None;
         }
-        if self.moved.elapsed() < self.limit || self.looked.elapsed() < self.limit / 10 {
+        self.still += gap.min(COUNTED);
+        if self.still < self.limit || self.still.saturating_sub(self.asked_at) < self.limit / 10 {
             return None;
         }
-        self.looked = Instant::now();
+        self.asked_at = self.still;
         match end() {
-            Some(end) if end > position => Some(self.moved.elapsed()),
+            Some(end) if end > position => Some(self.still),
             // At the end, nothing need move. Brokers that do not answer are found by their own limits.
             _ => {
-                self.moved = Instant::now();
+                (self.still, self.asked_at) = (Duration::ZERO, Duration::ZERO);
                 None
             }
         }
@@ -139,13 +157,21 @@ mod tests {
 
     #[test]
     fn a_standstill_is_noticed_only_where_there_is_more_to_read() {
-        let mut standstill = Standstill::new(Duration::ZERO);
-        assert_eq!(standstill.at(5, || Some(9)), None, "it has just come here");
-        assert!(standstill.at(5, || Some(9)).is_some());
-        assert_eq!(standstill.at(5, || Some(5)), None, "at the end");
-        assert_eq!(standstill.at(5, || None), None, "nobody knows");
-        assert_eq!(standstill.at(6, || Some(9)), None, "it moves");
-        let mut patient = Standstill::new(Duration::from_secs(60));
-        assert_eq!((patient.at(5, || Some(9)), patient.at(5, || Some(9))), (None, None));
+        let mut standstill = Standstill::new(Duration::from_secs(60));
+        let second = Duration::from_secs(1);
+        let mut looks = |n: u32, position, end| {
+            let seen: Vec<_> =
+                (0..n).filter_map(|_| standstill.after(second, position, || end)).collect();
+            seen.first().copied()
+        };
+        assert_eq!(looks(60, 5, Some(9)), None, "it has just come here");
+        assert_eq!(looks(1, 5, Some(9)), Some(60 * second));
+        assert_eq!(looks(1, 6, Some(9)), None, "it moves");
+        assert_eq!(looks(300, 6, Some(6)), None, "at the end");
+        assert_eq!(looks(300, 6, None), None, "nobody knows");
+        assert_eq!(looks(61, 7, Some(9)), Some(60 * second));
+        assert_eq!(standstill.after(second, 8, || Some(9)), None);
+        let hour = Duration::from_secs(3_600);
+        assert_eq!(standstill.after(hour, 8, || Some(9)), None, "it was stopped, and reads now");
     }
 }

@@ -9,6 +9,8 @@ use crate::metrics::Part;
 
 /// How often it looks.
 const LOOK: Duration = Duration::from_millis(100);
+/// A look that comes later than this shows that the whole process was stopped, by a signal or with its machine.
+const ASLEEP: Duration = Duration::from_secs(2);
 /// What the other worker gets to end well once one has failed.
 const AFTER_FAILURE: Duration = Duration::from_millis(700);
 /// What all workers get to drain once somebody asked for it. A supervisor waits longer.
@@ -28,8 +30,15 @@ pub(super) fn wait_for_all(
     let mut failure: Option<(Error, Instant)> = None;
     let mut asked_at: Option<Instant> = None;
     let mut n_answered = 0;
+    let mut looked = Instant::now();
     while n_running > 0 {
-        match ended.recv_timeout(LOOK) {
+        let received = ended.recv_timeout(LOOK);
+        let gap = looked.elapsed();
+        looked = Instant::now();
+        if gap > ASLEEP {
+            service.health.slept(gap);
+        }
+        match received {
             Ok(done) => {
                 n_running -= 1;
                 if let (Err(error), None) = (done, &failure) {
