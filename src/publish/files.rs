@@ -10,7 +10,7 @@ use crate::protocol::OutRecord;
 
 use super::catalog::{CATALOG, CATALOG_MOST_BYTES, Followed};
 use super::contents::NAMES;
-use super::dcat::{DCAT, dcat};
+use super::dcat::{DCAT, Page};
 use super::disk::{self, Open, Written};
 use super::manifest::{MANIFEST, MANIFEST_MOST_BYTES, Manifest};
 use super::rendered::Rendered;
@@ -25,6 +25,7 @@ pub struct Files {
     out: PathBuf,
     open: Open,
     followed: Followed,
+    page: Page,
 }
 
 impl Files {
@@ -35,7 +36,7 @@ impl Files {
 
     /// Writes every file through `open`.
     pub(super) fn through(open: Open, out: &Path) -> Self {
-        Self { out: out.to_owned(), open, followed: Followed::default() }
+        Self { out: out.to_owned(), open, followed: Followed::default(), page: Page::default() }
     }
 
     /// Whether the same release stands there already. Anything else there is an error.
@@ -119,24 +120,28 @@ impl Files {
 
     /// Several feeds may write into one directory at the same time: each looks again after it wrote, until the catalog
     /// says what the directories say. So whoever writes last has seen everything.
-    pub(super) fn write_catalog(&self) -> Result<(), Error> {
+    pub(super) fn write_catalog(&mut self) -> Result<(), Error> {
         const LOOKS: usize = 1_000;
         self.clear_old_partials();
+        let mut written = None;
         for _ in 0..LOOKS {
             let catalog = self.followed.scan(&self.out).map_err(Error::io("list", &self.out))?;
-            let is_new = self.replace(CATALOG, &catalog.text())?;
-            if !self.replace(DCAT, &dcat(&catalog))? && !is_new {
+            if written.as_ref() == Some(&catalog) {
                 break;
             }
+            self.replace(CATALOG, &catalog.text())?;
+            let page = self.page.text(&catalog);
+            self.replace(DCAT, &page)?;
+            written = Some(catalog);
         }
         Ok(())
     }
 
-    /// Replaces a file beside the releases; `false` if it said the same.
-    fn replace(&self, name: &str, text: &[u8]) -> Result<bool, Error> {
+    /// Replaces a file beside the releases, unless it says the same.
+    fn replace(&self, name: &str, text: &[u8]) -> Result<(), Error> {
         let target = self.out.join(name);
         if disk::read(&target, CATALOG_MOST_BYTES).is_ok_and(|there| there == text) {
-            return Ok(false);
+            return Ok(());
         }
         let failed = Error::io("write", &target);
         let partial = match self.write_aside(name, text) {
@@ -144,7 +149,7 @@ impl Files {
             Err(error) => return Err(failed(error)),
         };
         match fs::rename(&partial, &target).and_then(|()| disk::sync_dir(&self.out)) {
-            Ok(()) => Ok(true),
+            Ok(()) => Ok(()),
             Err(error) => {
                 remove_file_if_there(&partial).ok();
                 Err(failed(error))

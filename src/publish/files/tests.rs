@@ -221,7 +221,7 @@ fn many_at_once_make_one_directory_and_one_catalog() {
                     }
                     let aside = Aside::new(&out, &name).unwrap();
                     fs::write(aside.partial.join(MANIFEST), "{}").unwrap();
-                    let files = Files::new(&out);
+                    let mut files = Files::new(&out);
                     files.move_in(&aside, false).unwrap();
                     drop(aside);
                     files.write_catalog().unwrap();
