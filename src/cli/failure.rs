@@ -1,6 +1,7 @@
 //! How a command fails: one message, one exit code.
 
 use std::borrow::Cow;
+use std::io::Write;
 use std::process::ExitCode;
 
 use crate::model::ErrorKind;
@@ -29,14 +30,18 @@ impl Failure {
 
     /// Says what is wrong, once.
     pub(super) fn report(&self) -> ExitCode {
-        eprintln!("tapveil: {}", printable(&format!("{:#}", self.error)));
+        self.say();
         ExitCode::from(self.code())
     }
 
     /// Says what is wrong and ends the process, whatever its other threads wait for.
     pub(super) fn end(&self) -> ! {
-        eprintln!("tapveil: {}", printable(&format!("{:#}", self.error)));
+        self.say();
         std::process::exit(self.code().into())
+    }
+
+    fn say(&self) {
+        remark(&format!("tapveil: {:#}", self.error));
     }
 
     fn code(&self) -> u8 {
@@ -91,19 +96,26 @@ pub(super) fn one_line(text: &str) -> String {
     text.chars().map(escaped).collect()
 }
 
-/// Prints a line, and takes a reader that went away (a closed pipe) for the end of the work. A result that cannot be
-/// written for another reason is a failure.
+/// Prints a line of the result. A reader that went away (a closed pipe) wants no more of it: the work goes on, and ends
+/// with the exit code that it would have had. A result that cannot be written for another reason is a failure.
 pub(super) fn say(text: &str) {
-    use std::io::Write;
     let mut out = std::io::stdout().lock();
-    match writeln!(out, "{}", printable(text)).and_then(|()| out.flush()) {
-        Ok(()) => {}
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
-        Err(error) => {
-            eprintln!("tapveil: cannot write the result: {error}");
-            std::process::exit(3);
-        }
+    if let Err(error) = writeln!(out, "{}", printable(text)).and_then(|()| out.flush()) {
+        cannot_write(&error);
     }
+}
+
+/// Ends the process for a result that could not be written, unless nobody wants it.
+pub(super) fn cannot_write(error: &std::io::Error) {
+    if error.kind() != std::io::ErrorKind::BrokenPipe {
+        remark(&format!("tapveil: cannot write the result: {error}"));
+        std::process::exit(3);
+    }
+}
+
+/// Says something beside the result, on standard error. That nobody listens there ends no work.
+pub(super) fn remark(text: &str) {
+    writeln!(std::io::stderr().lock(), "{}", printable(text)).ok();
 }
 
 #[cfg(test)]

@@ -17,6 +17,8 @@ pub(super) fn start(log: Log) {
     let is_terminal = std::io::stderr().is_terminal();
     let usual = if is_terminal { LogFormat::Text } else { LogFormat::Json };
     let lines = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr);
+    // A line that cannot be written is lost; complaining about it on the same stream would be a panic.
+    let lines = lines.log_internal_errors(false);
     // A second start in one process keeps the first: it says the same things.
     match log.format.unwrap_or(usual) {
         LogFormat::Text => lines.with_target(false).with_ansi(is_terminal).try_init().ok(),

@@ -5,7 +5,6 @@
 //! Promises: M-1 errors are printed once, with the remedy; M-2 long work shows progress.
 //! Refuses: unknown flags.
 //! Why: the only room that prints.
-#![expect(clippy::print_stderr, reason = "the terminal is this room's business")]
 
 mod audit;
 mod check;
@@ -163,7 +162,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, registry: &Registry) -
         Err(error) => {
             // clap knows which of help, version and complaint it is, and the exit code (0 or 2).
             let code = error.exit_code();
-            error.print().ok();
+            if let Err(unwritten) = error.print()
+                && code == 0
+            {
+                failure::cannot_write(&unwritten);
+            }
             return ExitCode::from(u8::try_from(code).unwrap_or(2));
         }
     };

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::failure::remark;
 use crate::metrics::Board;
 use crate::model::Window;
 use crate::pipeline::Watch;
@@ -37,7 +38,7 @@ impl Progress {
             bar.set_message(what.to_owned());
         }
         if self.lines {
-            eprintln!("{what}");
+            remark(what);
         }
     }
 

@@ -8,6 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use super::Failure;
+use super::failure::remark;
 use crate::config::{self, Settings};
 use crate::engine::Registry;
 use crate::kafka::{self, FeedOptions, Feeder};
@@ -64,7 +65,7 @@ pub(super) fn connected(
     let settings = config::load_with(path, registry)?;
     let kafka = settings.required_kafka(path)?.clone();
     settings.feed.format.writes().map_err(|what| Failure::usage(what.to_owned()))?;
-    kafka::connect(&kafka, &mut |line| eprintln!("{line}"), &|| false)?;
+    kafka::connect(&kafka, &mut remark, &|| false)?;
     Ok((settings, kafka))
 }
 

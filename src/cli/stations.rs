@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::Failure;
-use super::failure::say;
+use super::failure::{remark, say};
 use crate::gtfs::{Choice, Network};
 use crate::model::Station;
 
@@ -35,7 +35,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let network =
         Network::read(gtfs, &choice).map_err(|error| Failure::new(error.kind(), error))?;
     for note in &network.notes {
-        eprintln!("note: {note}");
+        remark(&format!("note: {note}"));
     }
     if let Some(path) = aliases {
         let rows = network.parts.iter().map(|(part, station)| [part.as_str(), station.as_str()]);

@@ -47,6 +47,7 @@ mod run_writer;
 mod run_one_ledger;
 mod run_operators;
 mod run_foreign;
+mod unread;
 mod vendors;
 mod web;
 mod console;
