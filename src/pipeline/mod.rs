@@ -205,7 +205,8 @@ pub enum Error {
     /// A worker joins again and again, and gets nothing done.
     #[error(
         "the {} worker has joined again and again for {seconds} s (kafka.stall_timeout) and got nothing done; at last: \
-         {reason}. Nothing is lost or doubled; look at the brokers, and start again or let a supervisor do it",
+         {reason}. Nothing is lost or doubled; look whether two processes have the same kafka.instance, and at the \
+         brokers; then start again, or let a supervisor do it",
         part.in_words()
     )]
     Restless { part: crate::metrics::Part, seconds: u64, reason: String },
