@@ -221,11 +221,21 @@ impl SegmentCodec {
             (version as u16, self.feed.clone(), *self.layout.bytes(), partition, count, packed);
         let contents =
             bincode::encode_to_vec(contents, FORM).expect("writing to memory cannot fail");
+        self.encrypt(version, window, &contents, nonce)
+    }
+
+    fn encrypt(
+        &self,
+        version: Version,
+        window: WindowId,
+        contents: &[u8],
+        nonce: &Nonce,
+    ) -> Vec<u8> {
         let mut segment = Vec::with_capacity(contents.len().saturating_add(HEADER_BYTES + 16));
         segment.extend_from_slice(version.magic());
         segment.extend_from_slice(&window.number().to_le_bytes());
         let cipher = XChaCha20Poly1305::new(&self.secret.segment_key(window).into());
-        let payload = Payload { msg: &contents, aad: &segment };
+        let payload = Payload { msg: contents, aad: &segment };
         let sealed = cipher.encrypt(&XNonce::from(*nonce), payload);
         let sealed = sealed.expect("only messages beyond 256 GiB cannot be encrypted");
         segment.extend_from_slice(nonce);
@@ -266,6 +276,10 @@ impl SegmentCodec {
         }
         if n_partitions > 0 {
             return Ok(Segment::Finished { window, partition, n_partitions });
+        }
+        let length = snap::raw::decompress_len(&packed).map_err(|_| SegmentError::NotASegment)?;
+        if length > PLAIN_MOST {
+            return Err(SegmentError::NotASegment);
         }
         let plain = snap::raw::Decoder::new()
             .decompress_vec(&packed)

@@ -99,6 +99,31 @@ fn every_changed_byte_is_noticed() {
     }
 }
 
+/// Such a segment needs the secret. Its reader used to ask for as much memory as it said, and ended.
+#[test]
+fn a_length_that_lies_takes_no_memory() {
+    let codec = codec(1, "feed");
+    let window = WindowId::new(1);
+    let open = |contents: &[u8]| {
+        codec.open(&codec.encrypt(Version::Plain, window, contents, &[1; NONCE_BYTES]))
+    };
+    let contents = |packed: &[u8]| {
+        let all: Contents = (1, "feed".to_owned(), *codec.layout.bytes(), 0, 0, packed.to_vec());
+        bincode::encode_to_vec(all, FORM).unwrap()
+    };
+    let nothing = snap::raw::Encoder::new().compress_vec(&[]).unwrap();
+    let honest = contents(&nothing);
+    assert!(matches!(open(&honest), Ok(Segment::Taps { stamps, .. }) if stamps.is_empty()));
+    // The length of the packed taps stands before them.
+    let mut long = honest.clone();
+    let at = honest.len() - nothing.len() - size_of::<u64>();
+    long[at..at + size_of::<u64>()].copy_from_slice(&(1_u64 << 60).to_le_bytes());
+    assert_eq!(open(&long), Err(SegmentError::NotASegment));
+    // What is packed says first how long it is: here 4 GiB less one byte.
+    let unpacked = contents(&[0xff, 0xff, 0xff, 0xff, 0x0f]);
+    assert_eq!(open(&unpacked), Err(SegmentError::NotASegment));
+}
+
 /// Holds F-3.
 #[test]
 fn a_segment_shows_neither_cards_nor_feed() {
