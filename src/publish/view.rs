@@ -84,27 +84,8 @@ impl View {
         if file(FLOWGRAPH_CSV).is_some() {
             view.flowgraph = Some(Flowgraph::of(file("paths.csv")?)?);
         }
-        view.coarsen();
         view.flows.sort_by(|a, b| b.trips.value.cmp(&a.trips.value).then(a.cmp_ends(b)));
         Some(view)
-    }
-
-    /// Pages draw so many columns at most: of finer slots several are put together, under the first one's name.
-    fn coarsen(&mut self) {
-        const COLUMNS: usize = 400;
-        let together = self.slots.len().div_ceil(COLUMNS);
-        if together <= 1 {
-            return;
-        }
-        self.slots = self.slots.iter().step_by(together).cloned().collect();
-        for row in self.heat.values_mut() {
-            let merged = row.chunks(together).map(|cells| {
-                let mut sum = cells[0];
-                cells[1..].iter().for_each(|cell| sum.add(*cell));
-                sum
-            });
-            *row = merged.collect();
-        }
     }
 
     /// The station of this id.
@@ -130,36 +111,19 @@ impl View {
             let one = Estimate { value: count, range: None };
             self.lengths.entry(n_steps).or_default().add(one);
         }
-        let slots: std::collections::BTreeSet<&String> = met.keys().map(|(_, slot)| slot).collect();
-        let slots: Vec<String> = slots.into_iter().cloned().collect();
-        for ((stop, slot), value) in &met {
-            let column = slots.binary_search(slot).ok()?;
-            let row =
-                self.heat.entry(*stop).or_insert_with(|| vec![Estimate::default(); slots.len()]);
-            row[column] = Estimate { value: *value, range: None };
-        }
-        self.slots = if slots == [""] { Vec::new() } else { slots };
+        let cell = |((stop, slot), value)| (stop, slot, Estimate { value, range: None });
+        (self.slots, self.heat) = columns(met.into_iter().map(cell).collect())?;
         Some(())
     }
 
     fn stations(&mut self, text: &[u8]) -> Option<()> {
-        self.heat.clear();
         let mut cells: Vec<(usize, String, Estimate)> = Vec::new();
         for row in csv::Reader::from_reader(text).into_records() {
             let row = row.ok()?;
             cells.push((self.stop(row.get(0)?)?, row.get(1)?.to_owned(), estimate(&row, 2)?));
         }
-        let mut slots: Vec<String> = cells.iter().map(|(_, slot, _)| slot.clone()).collect();
-        slots.sort_unstable();
-        slots.dedup();
-        for (stop, slot, taps) in cells {
-            let column = slots.binary_search(&slot).ok()?;
-            let row =
-                self.heat.entry(stop).or_insert_with(|| vec![Estimate::default(); slots.len()]);
-            row[column] = taps;
-        }
+        (self.slots, self.heat) = columns(cells)?;
         self.heat.retain(|_, row| row.iter().any(|cell| cell.value > 0));
-        self.slots = if slots == [""] { Vec::new() } else { slots };
         Some(())
     }
 
@@ -200,6 +164,52 @@ impl View {
 impl Flow {
     fn cmp_ends(&self, other: &Self) -> std::cmp::Ordering {
         (self.from, self.to).cmp(&(other.from, other.to))
+    }
+}
+
+/// Cells of stations and slots as rows of columns. Pages draw so many columns at most: of finer slots several are put
+/// together, under the first one's name, before there is a row of them.
+fn columns(
+    cells: Vec<(usize, String, Estimate)>,
+) -> Option<(Vec<String>, BTreeMap<usize, Vec<Estimate>>)> {
+    const COLUMNS: usize = 400;
+    let mut slots: Vec<&str> = cells.iter().map(|(_, slot, _)| slot.as_str()).collect();
+    slots.sort_unstable();
+    slots.dedup();
+    let together = slots.len().div_ceil(COLUMNS).max(1);
+    let n_columns = slots.len().div_ceil(together);
+    let mut rows: BTreeMap<usize, Vec<Cells>> = BTreeMap::new();
+    for (stop, slot, one) in &cells {
+        let column = slots.binary_search(&slot.as_str()).ok()? / together;
+        rows.entry(*stop).or_insert_with(|| vec![Cells::default(); n_columns])[column].add(*one);
+    }
+    let size = |column: usize| slots.len().min((column + 1) * together) - column * together;
+    let row = |cells: Vec<Cells>| (0..).zip(cells).map(|(at, one)| one.of(size(at))).collect();
+    let heat = rows.into_iter().map(|(stop, cells)| (stop, row(cells))).collect();
+    let names: Vec<String> = slots.iter().step_by(together).map(|&slot| slot.to_owned()).collect();
+    Some((if names == [""] { Vec::new() } else { names }, heat))
+}
+
+/// Some cells that are drawn as one.
+#[derive(Clone, Default)]
+struct Cells {
+    sum: Option<Estimate>,
+    n: usize,
+}
+
+impl Cells {
+    fn add(&mut self, one: Estimate) {
+        self.n += 1;
+        match &mut self.sum {
+            Some(sum) => sum.add(one),
+            None => self.sum = Some(one),
+        }
+    }
+
+    /// Their sum. It has a range if each of them was told.
+    fn of(self, n_cells: usize) -> Estimate {
+        let sum = self.sum.unwrap_or_default();
+        Estimate { range: sum.range.filter(|_| self.n == n_cells), ..sum }
     }
 }
 

@@ -59,6 +59,41 @@ fn the_questions_of_a_planner_are_answered_first() {
     }
 }
 
+/// A day in slots of a second used to give a page of 211 MB.
+#[test]
+fn fine_slots_are_drawn_together_and_no_number_is_lost() {
+    let (mut paths, mut told) =
+        ("count,path\n".to_owned(), "station,slot,taps,low,high\n".to_owned());
+    for second in 0..86_400 {
+        let slot = format!(
+            "2015-11-09T{:02}:{:02}:{:02}-05:00",
+            second / 3_600,
+            second / 60 % 60,
+            second % 60
+        );
+        paths += &format!("3,{}@{slot}\n", ["a", "b"][second % 2]);
+        told += &format!("a,{slot},5,4,7\n");
+    }
+    let locations = "id,name,lat,lon\na,A,45.5,-73.6\nb,B,45.6,-73.5\n";
+    for (told, all) in [(None, 86_400 * 3), (Some(&told), 86_400 * 5)] {
+        let file = |name: &str| match name {
+            "locations.csv" => Some(locations.as_bytes()),
+            "paths.csv" => Some(paths.as_bytes()),
+            "stations.csv" => told.map(|text: &String| text.as_bytes()),
+            _ => None,
+        };
+        let view = View::read(file).unwrap();
+        assert!(view.slots.len() <= 400 && view.slots[0] == "2015-11-09T00:00:00-05:00");
+        assert_eq!(view.by_slot().iter().sum::<u64>(), all);
+        assert!(view.heat.values().all(|row| row.len() == view.slots.len()));
+        let is_ranged =
+            |cell: &Estimate| cell.range == Some((cell.value / 5 * 4, cell.value / 5 * 7));
+        assert!(told.is_none() || view.heat.values().flatten().all(is_ranged));
+        let page = sections(&view).into_string();
+        assert!(page.len() < 1 << 20, "{} bytes", page.len());
+    }
+}
+
 #[test]
 fn an_empty_release_and_one_without_coordinates_give_a_page() {
     let empty = sections(&View::default()).into_string();
