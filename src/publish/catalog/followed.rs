@@ -40,3 +40,39 @@ fn touched(manifest: &Path) -> Option<Touched> {
     let facts = fs::metadata(manifest).ok()?;
     Some((facts.len(), facts.modified().ok()?))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// A page of the console used to read every manifest again.
+    #[test]
+    fn a_manifest_is_read_again_only_after_it_was_touched() {
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/release/v2/lk");
+        let out = tempfile::tempdir().unwrap();
+        let name = "20151109T0400_20151110T0400";
+        fs::create_dir(out.path().join(name)).unwrap();
+        let manifest = out.path().join(name).join(MANIFEST);
+        let text = fs::read(golden.join(name).join(MANIFEST)).unwrap();
+        fs::write(&manifest, &text).unwrap();
+        let followed = Followed::default();
+        let first = followed.scan(out.path()).unwrap();
+        assert!(first.releases.len() == 1 && first.releases[0].unreadable.is_none());
+
+        let moment = fs::metadata(&manifest).unwrap().modified().unwrap();
+        let set = |moment| {
+            File::options().write(true).open(&manifest).unwrap().set_modified(moment).unwrap();
+        };
+        // As long as before and of the same time: only who reads it sees that it says nothing any more.
+        fs::write(&manifest, vec![b' '; text.len()]).unwrap();
+        set(moment);
+        assert!(followed.scan(out.path()).unwrap() == first);
+        set(moment + Duration::from_secs(1));
+        assert!(followed.scan(out.path()).unwrap().releases[0].unreadable.is_some());
+        fs::remove_dir_all(out.path().join(name)).unwrap();
+        assert!(followed.scan(out.path()).unwrap().releases.is_empty());
+    }
+}
