@@ -31,6 +31,28 @@ fn init_and_generate_never_overwrite() {
     }
 }
 
+/// A complaint says where a secret stands and under which key, never what it is.
+#[test]
+fn no_complaint_shows_a_secret() {
+    let city = City::new();
+    let good = fs::read_to_string(city.config()).unwrap();
+    let properties = |line: &str| {
+        format!("{good}\n[kafka]\nbrokers = \"127.0.0.1:9\"\n[kafka.properties]\n{line}\n")
+    };
+    for (line, said) in [
+        // A quote is missing: it is not TOML.
+        ("\"sasl.password\" = \"hunter2hunter2", "it is not TOML"),
+        ("\"sasl.password\" = hunter2hunter2", "it is not TOML"),
+        ("\"sasl.pasword\" = \"hunter2hunter2\"", "kafka.properties.sasl.pasword"),
+        ("\"sasl.password\" = [\"hunter2hunter2\"]", "kafka.properties.sasl.password"),
+    ] {
+        fs::write(city.config(), properties(line)).unwrap();
+        let complaint = run(["check", "-c", city.config().to_str().unwrap()]).code(2);
+        let shows = complaint.err.contains("hunter2");
+        assert!(complaint.err.contains(said) && !shows, "{}", complaint.err);
+    }
+}
+
 /// Twelve at once used to leave folders without a secret although one said "made".
 #[test]
 fn of_many_that_make_the_same_feed_one_makes_it_whole() {
