@@ -129,7 +129,7 @@ pub enum Error {
     Circle { feed: String, circle: Vec<String> },
     /// The feed does not say what was asked.
     #[error(
-        "{feed} does not say which routes serve a station: {missing} is missing; leave stations.route_types out"
+        "{feed} does not say which routes serve a station: it has no {missing}; leave stations.route_types out"
     )]
     NoRouteTypes { feed: String, missing: String },
     /// Nothing of it is wanted.
