@@ -220,7 +220,8 @@ fn every_engine_has_a_proof_and_every_proof_names_tests_that_exist() {
         .map(|path| fs::read_to_string(path).unwrap())
         .collect();
     let mut n_named = 0;
-    for proof in files("src", "PROOF.md").into_iter().chain([root().join("src/PAPERS.md")]) {
+    let pages = ["src/PAPERS.md", "tests/ATTACKS.md"].map(|page| root().join(page));
+    for proof in files("src", "PROOF.md").into_iter().chain(pages) {
         let text = fs::read_to_string(&proof).unwrap();
         for word in text.split('`').skip(1).step_by(2) {
             let is_claim = word.matches('_').count() >= 4
