@@ -5,7 +5,7 @@ use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use rand::rngs::StdRng;
@@ -46,8 +46,14 @@ const PIECES: [&str; 22] = [
     "\u{7f}\u{7f}\u{7f}\u{7f}",
 ];
 
-/// One at a time: they share the machine with others.
-static TURN: Mutex<()> = Mutex::new(());
+/// Two at a time, whatever the number of test threads: they share the machine with others.
+static TURNS: [Mutex<()>; 2] = [Mutex::new(()), Mutex::new(())];
+
+/// The turn that is free, or the second one when it is.
+fn turn() -> MutexGuard<'static, ()> {
+    let waited = || TURNS[1].lock().unwrap_or_else(PoisonError::into_inner);
+    TURNS[0].try_lock().unwrap_or_else(|_| waited())
+}
 
 /// An input as a reader gets it.
 pub(crate) struct Input<'a> {
@@ -83,7 +89,7 @@ pub(crate) fn root() -> &'static Path {
 
 /// Tries a reader on every file as it is, and then on changed ones until the time is over.
 pub(crate) fn fuzz(reader: &str, corpus: &[(String, Vec<u8>)], mut read: impl FnMut(&Input<'_>)) {
-    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _turn = turn();
     let seed = number("TAPVEIL_SEED").unwrap_or(SEED);
     let usual = if number("TAPVEIL_LONG") == Some(1) { 600 } else { 60 / N_READERS };
     let time = Duration::from_secs(number("TAPVEIL_FUZZ_SECS").unwrap_or(usual));
