@@ -46,6 +46,9 @@ pub struct Flow {
     pub trips: Estimate,
 }
 
+/// By station: one number a column.
+type Heat = BTreeMap<usize, Vec<Estimate>>;
+
 /// Everything that a page about a release draws.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct View {
@@ -58,7 +61,7 @@ pub struct View {
     /// Beginnings of slots in order; empty for a release without times.
     pub slots: Vec<String>,
     /// For each station with a number above zero: one number a slot (one in all without times).
-    pub heat: BTreeMap<usize, Vec<Estimate>>,
+    pub heat: Heat,
     /// Flows of the whole window, the strongest first.
     pub flows: Vec<Flow>,
     /// Cards by number of taps.
@@ -169,9 +172,7 @@ impl Flow {
 
 /// Cells of stations and slots as rows of columns. Pages draw so many columns at most: of finer slots several are put
 /// together, under the first one's name, before there is a row of them.
-fn columns(
-    cells: Vec<(usize, String, Estimate)>,
-) -> Option<(Vec<String>, BTreeMap<usize, Vec<Estimate>>)> {
+fn columns(cells: Vec<(usize, String, Estimate)>) -> Option<(Vec<String>, Heat)> {
     const COLUMNS: usize = 400;
     let mut slots: Vec<&str> = cells.iter().map(|(_, slot, _)| slot.as_str()).collect();
     slots.sort_unstable();
