@@ -31,6 +31,8 @@ impl Choice {
 struct Memory {
     /// By place that may be lost: problems of others that go with it.
     elsewhere: Vec<(u32, i64)>,
+    /// All of them that are worth something.
+    elsewhere_most: i64,
     /// By number of doublets removed, from one on.
     losses: Vec<Loss>,
     best: Option<Choice>,
@@ -232,8 +234,10 @@ impl Greedy {
         }
         let lengths = &self.tree.nodes[node as usize].lengths;
         let most = self.tree.nodes[node as usize].view.len() as u64;
+        let elsewhere = self.elsewhere(node);
         let memory = Memory {
-            elsewhere: self.elsewhere(node),
+            elsewhere_most: elsewhere.iter().map(|(_, solved)| *solved.max(&0)).sum(),
+            elsewhere,
             losses: (1..=most).map(|removed| self.losses.sum(lengths, removed)).collect(),
             best: None,
         };
@@ -265,6 +269,12 @@ impl Greedy {
     fn choose(&mut self, node: u32) {
         let mut best = self.choice(node, None);
         for &to in self.inside.get(node) {
+            if !self.is_considered(node, Some(to)) {
+                continue;
+            }
+            if best.as_ref().is_some_and(|best| self.is_surely_worse(node, to, &best.gain)) {
+                continue;
+            }
             let Some(choice) = self.choice(node, Some(to)) else { continue };
             if best.as_ref().is_none_or(|best| choice.rank(best) == Ordering::Greater) {
                 best = Some(choice);
@@ -272,6 +282,16 @@ impl Greedy {
         }
         self.work_left = self.work_left.saturating_sub(1 + self.inside.get(node).len() as u64);
         self.put_up(node, best);
+    }
+
+    /// Whether a suppression stays below a gain even if it solves every problem that it touches. Most do, and what the
+    /// two views infer together need not be counted for them.
+    fn is_surely_worse(&self, from: u32, to: u32, gain: &Gain) -> bool {
+        let Some(memory) = &self.memory[from as usize] else { return true };
+        let (source, target) = (&self.tree.nodes[from as usize], &self.tree.nodes[to as usize]);
+        let solved = (source.problems + target.problems).cast_signed() + memory.elsewhere_most;
+        let loss = memory.losses[source.view.len() - target.view.len() - 1].clone();
+        Gain { solved, loss }.compare(gain) == Ordering::Less
     }
 
     fn put_up(&mut self, node: u32, best: Option<Choice>) {
@@ -287,6 +307,11 @@ impl Greedy {
     fn compare_again(&mut self, node: u32, to: u32) {
         let Some(memory) = &self.memory[node as usize] else { return };
         self.work_left = self.work_left.saturating_sub(1);
+        let is_considered = self.is_considered(node, Some(to));
+        let other = memory.best.as_ref().filter(|best| best.to != Some(to));
+        if other.is_some_and(|best| !is_considered || self.is_surely_worse(node, to, &best.gain)) {
+            return;
+        }
         let now = self.choice(node, Some(to));
         match (&memory.best, now) {
             (Some(best), now) if best.to == Some(to) => match now {
@@ -304,14 +329,21 @@ impl Greedy {
         }
     }
 
-    /// What one suppression gains, if it is one to consider: one of the two views has problems.
+    /// Whether a suppression is one to consider: one of the two views has problems.
+    fn is_considered(&self, from: u32, to: Option<u32>) -> bool {
+        let standing = |view| self.tree.standing(view);
+        let (from, to) = (standing(from), to.map(standing));
+        let is_gone = from == Standing::Gone || to == Some(Standing::Gone);
+        let has_problems = from == Standing::Inferring || to == Some(Standing::Inferring);
+        has_problems && !is_gone
+    }
+
+    /// What one suppression gains, if it is one to consider.
     fn choice(&self, from: u32, to: Option<u32>) -> Option<Choice> {
-        let tree = &self.tree;
-        match (tree.standing(from), to.map(|to| tree.standing(to))) {
-            (_, Some(Standing::Gone)) | (Standing::Gone, _) => return None,
-            (Standing::Quiet, None | Some(Standing::Quiet)) => return None,
-            _ => {}
+        if !self.is_considered(from, to) {
+            return None;
         }
+        let tree = &self.tree;
         let source = &tree.nodes[from as usize];
         let target = to.map(|to| &tree.nodes[to as usize]);
         let memory = self.memory[from as usize].as_ref()?;
