@@ -128,12 +128,10 @@ fn growth(most: Option<u64>) {
     for cards in [full / 4, full / 2, full] {
         let (stations, _, sealed) = city(Preset::Stm514k, Some(cards.max(1)));
         let (_, took) = release(&lk_engine(&stations, 50), &sealed);
-        let ratio = before.map(|before: Duration| took.as_secs_f64() / before.as_secs_f64());
-        println!(
-            "lk, {cards:>7} cards of stm514k, K = 50   {:>8.1} ms   {:.2} x half as many",
-            millis(took),
-            ratio.unwrap_or(f64::NAN)
-        );
+        let beside = before.map_or(String::new(), |before: Duration| {
+            format!("   {:.2} x half as many", took.as_secs_f64() / before.as_secs_f64())
+        });
+        println!("lk, {cards:>7} cards of stm514k, K = 50   {:>8.1} ms{beside}", millis(took));
         before = Some(took);
     }
 }
@@ -271,7 +269,7 @@ fn projection(most: Option<u64>) {
 /// A metro of 847,668 cards, five adversaries: four times the cards should take little more than four times as long.
 fn city_size(most: Option<u64>) {
     let full = most.unwrap_or(847_668).min(847_668);
-    let mut before = None;
+    let (mut first, mut before): (Option<(u64, Duration)>, Option<Duration>) = (None, None);
     for cards in [full / 16, full / 4, full] {
         let (stations, _, sealed) = city(Preset::Metro, Some(cards.max(1)));
         let mut adversaries: BTreeMap<String, Vec<StationIx>> = BTreeMap::new();
@@ -288,14 +286,24 @@ fn city_size(most: Option<u64>) {
             stations,
         };
         let (released, took) = release(&Projection::new(settings).unwrap(), &sealed);
-        let growth = before
-            .map(|before: Duration| (took.as_secs_f64() / before.as_secs_f64()).ln() / 4_f64.ln());
+        // Both as exponents: from a quarter as many, and from the first line.
+        let grows = |from: Duration, times: f64| {
+            (took.as_secs_f64() / from.as_secs_f64()).ln() / times.ln()
+        };
+        let beside = match (first, before) {
+            (Some((n, first)), Some(before)) => format!(
+                ", grows as n^{:.2}, n^{:.2} from {n} on",
+                grows(before, 4.0),
+                grows(first, cards as f64 / n as f64)
+            ),
+            _ => String::new(),
+        };
         println!(
-            "projection, {cards:>6} cards of metro     {:>8.1} ms   {} doublets left, grows as n^{:.2}",
+            "projection, {cards:>6} cards of metro     {:>8.1} ms   {} doublets left{beside}",
             millis(took),
             kept(&released).1,
-            growth.unwrap_or(f64::NAN)
         );
+        first = first.or(Some((cards, took)));
         before = Some(took);
     }
 }
