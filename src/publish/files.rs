@@ -206,9 +206,10 @@ impl Sink for Files {
     }
 
     fn standing(&mut self) -> Result<Vec<Standing>, Error> {
-        match self.out.exists() {
-            true => catalog::standing(&self.out).map_err(Error::io("list", &self.out)),
-            false => Ok(Vec::new()),
+        // Another feed may take the directory away again between a look at it and its list.
+        match catalog::standing(&self.out) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            listed => listed.map_err(Error::io("list", &self.out)),
         }
     }
 }

@@ -235,3 +235,24 @@ fn many_at_once_make_one_directory_and_one_catalog() {
         assert_eq!(names.filter(|name| name.to_string_lossy().starts_with('.')).count(), 0);
     }
 }
+
+/// It may be there for the moment of a look, and gone before it is listed.
+#[test]
+fn a_directory_that_others_make_and_take_away_holds_no_release_and_is_no_failure() {
+    const LOOKS: usize = 20_000;
+    let shared = tempfile::tempdir().unwrap();
+    let out = shared.path().join("out");
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                fs::create_dir(&out).unwrap();
+                fs::remove_dir(&out).unwrap();
+            }
+        });
+        let mut files = Files::new(&out);
+        let looked: Vec<_> = (0..LOOKS).map(|_| files.standing()).collect();
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(looked.into_iter().all(|found| found.is_ok_and(|found| found.is_empty())));
+    });
+}
