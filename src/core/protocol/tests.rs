@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 mod passed;
+mod said;
 mod schedule;
 
 use super::*;
