@@ -151,6 +151,12 @@ fn adversaries_that_overlap_or_own_nothing_are_refused() {
         }
         assert!(tree(&city.path(".")) == before, "nothing was written");
     }
+    let owners = "{ A = [\"nowhere\"], B = [], C = [\"L1-01\"], D = [\"L1-01\"] }";
+    for (adversaries, n_complaints) in [(owners, 3), ("{ A = [\"nowhere\"] }", 1)] {
+        let refused = check(&with(adversaries)).code(2);
+        let about = refused.err.matches("engine.projection.adversaries").count();
+        assert_eq!(about, n_complaints, "all at once, each once: {}", refused.err);
+    }
     // An adversary at a station where nobody was owns nothing of any trajectory.
     let city = with("{ A = [\"L1-01\"], B = [\"L1-02\"] }");
     let taps = fs::read_to_string(city.path("taps.csv")).unwrap();

@@ -94,20 +94,23 @@ impl Leaf for Adversaries {
 
 fn build(values: &mut Values<'_>, world: Option<&World>) -> Option<Arc<dyn Engine>> {
     let (keys, world) = (Keys::read(values)?, world?);
-    let adversaries = match &keys.adversaries {
-        Adversaries::ByLine => by_line(values, &world.stations),
+    let (adversaries, all_found) = match &keys.adversaries {
+        Adversaries::ByLine => (by_line(values, &world.stations)?, true),
         Adversaries::Named(named) => found(values, named, &world.stations),
     };
+    if adversaries.is_empty() && !all_found {
+        return None;
+    }
     let settings = Settings {
         breach: keys.breach.0,
         input: keys.input,
-        adversaries: adversaries?,
+        adversaries,
         method: keys.method,
         max_work: keys.max_work.get(),
         stations: world.stations.clone(),
     };
     match Projection::new(settings) {
-        Ok(engine) => Some(Arc::new(engine)),
+        Ok(engine) => all_found.then_some(Arc::new(engine)),
         Err(complaints) => {
             complaints.iter().for_each(|complaint| values.complain("adversaries", complaint));
             None
@@ -132,27 +135,27 @@ fn by_line(
     Some(owned)
 }
 
+/// What the named adversaries own, and whether every station was found. An adversary of whom none was found is left
+/// out: that it owns nothing is not worth a second complaint.
 fn found(
     values: &mut Values<'_>,
     named: &BTreeMap<String, Vec<String>>,
     stations: &Stations,
-) -> Option<BTreeMap<String, Vec<StationIx>>> {
+) -> (BTreeMap<String, Vec<StationIx>>, bool) {
     let mut owned: BTreeMap<String, Vec<StationIx>> = BTreeMap::new();
     let mut all_found = true;
     for (name, ids) in named {
-        for id in ids {
-            match stations.find(id) {
-                Some(station) => owned.entry(name.clone()).or_default().push(station),
-                None => {
-                    all_found = false;
-                    values.complain(
-                        "adversaries",
-                        format_args!("{name} has {id:?}, which is no station's id"),
-                    );
-                }
-            }
+        let known: Vec<StationIx> = ids.iter().filter_map(|id| stations.find(id)).collect();
+        for id in ids.iter().filter(|id| stations.find(id).is_none()) {
+            all_found = false;
+            values.complain(
+                "adversaries",
+                format_args!("{name} has {id:?}, which is no station's id"),
+            );
         }
-        owned.entry(name.clone()).or_default();
+        if !known.is_empty() || ids.is_empty() {
+            owned.insert(name.clone(), known);
+        }
     }
-    all_found.then_some(owned)
+    (owned, all_found)
 }
