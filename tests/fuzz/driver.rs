@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 const SEED: u64 = 20_151_109;
 /// Readers that are tried: they share the time.
-const N_READERS: u64 = 12;
+const N_READERS: u64 = 13;
 /// However slow a reader is: so many inputs are tried.
 const LEAST: u64 = 100;
 /// A reader that takes longer for one small input hangs.

@@ -19,4 +19,5 @@ mod release;
 mod schema;
 mod segment;
 mod stations;
+mod taxonomy;
 mod time;
