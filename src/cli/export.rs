@@ -9,8 +9,8 @@ use super::failure::{one_line, say};
 use super::sending::connected;
 use super::{ConfigArgument, Failure};
 use crate::engine::Registry;
-use crate::kafka::HEADER;
-use crate::kafka::{Received, read_committed};
+use crate::kafka::ledger::AGAIN;
+use crate::kafka::{HEADER, Received, read_committed};
 use crate::publish::topic::{Gathering, RecordKind, TopicRecord, is_release_id};
 use crate::publish::{write_exported_catalog, write_rebuilt};
 
@@ -97,7 +97,7 @@ impl Exporter<'_> {
             return self.complain(&id, &format!("the record at {at} is no part of a release"));
         };
         let Some(kind) = RecordKind::from_name(&header) else {
-            self.n_unknown += 1;
+            self.n_unknown += u64::from(header != AGAIN.as_bytes());
             return;
         };
         match kind {

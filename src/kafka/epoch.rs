@@ -7,6 +7,7 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::producer::{BaseProducer, Producer};
 
 use super::client::TRANSACTION_TIMEOUT;
+use super::shown::End;
 use super::{Error, Load, Settings, Watcher, explain};
 use crate::protocol::Ended;
 
@@ -89,6 +90,11 @@ impl Epoch {
     /// When a broker took a record of it, by its own clock.
     pub(super) fn stamped_millis(&self) -> Option<i64> {
         self.watcher.stamped_millis()
+    }
+
+    /// The last record that it delivered to each partition.
+    pub(super) fn delivered(&self) -> Vec<End> {
+        self.watcher.delivered()
     }
 
     /// Makes the calls and the commit. An error may pass: the transaction is aborted, and may be tried again.

@@ -15,6 +15,7 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::types::RDKafkaRespErr;
 
 use super::reader::{is_passing, topic_metadata};
+use super::shown::End;
 use super::transaction::Membership;
 use super::{Error, Protocol, Settings, Watcher, explain};
 use crate::metrics::KafkaNumbers;
@@ -341,5 +342,13 @@ impl Membership for Group {
                 && !status.gained.contains(partition)
         };
         positions.iter().all(|position| is_ours(&position.partition))
+    }
+
+    fn can_read(&self, end: &End) -> bool {
+        const ANSWER: Duration = Duration::from_secs(2);
+        // The brokers inside this process show everything at once.
+        let is_past = |(_, stable): (i64, i64)| stable > end.offset;
+        self.settings.is_in_process
+            || self.consumer.fetch_watermarks(&end.topic, end.partition, ANSWER).is_ok_and(is_past)
     }
 }

@@ -1,12 +1,14 @@
 //! The ledger as a topic: one partition, append-only, one fenced writer, the same chained lines as the file.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use super::shown::{Look, UNTIL_SHOWN, Unshown};
 use super::transaction::{Checks, Membership, Transactions};
 use super::{Error, Load, Settings, read_committed};
 use crate::ledger::{self, Ledger};
-use crate::protocol::{Ended, Topic, Transaction};
+use crate::protocol::{Ended, OutRecord, Topic, Transaction};
 
 /// The ledger topic, for one release worker. Its transactions carry the positions of the worker's group.
 pub struct TopicLedger {
@@ -36,6 +38,16 @@ impl TopicLedger {
         }
     }
 
+    /// K-7: what was committed can be read, or is written again: a booking by whoever comes next, a release by its
+    /// recipients.
+    fn make_readable(&self, writer: &Transactions, transaction: &Transaction) -> Result<(), Error> {
+        let mut unshown = Unshown::new(again(transaction), writer.written());
+        while writer.look(&mut unshown, &*self.group)? != Look::Shown {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+
     fn failed(&self, error: &Error) -> ledger::Error {
         let topic = self.settings.topics.ledger.clone();
         ledger::Error::Topic { topic, what: error.to_string(), kind: error.kind() }
@@ -46,8 +58,21 @@ impl TopicLedger {
 /// than the brokers take to end a dead worker's transaction, 15 s, where they look often enough.
 const ONE_READ: Duration = Duration::from_secs(20);
 
-/// A coordinator says that a transaction is committed before every partition knows it; they do after so long.
-const UNTIL_SHOWN: Duration = Duration::from_secs(10);
+/// The header of a record that says nothing: with it appear the records of its release, which must not come twice.
+pub const AGAIN: &str = "again";
+
+/// What makes a transaction's records appear that brokers forgot: its bookings, which count once however often they
+/// stand there, and beside its release a record that says nothing.
+fn again(transaction: &Transaction) -> Vec<OutRecord> {
+    let of = |topic| transaction.records.iter().filter(move |record| record.topic == topic);
+    let beside = of(Topic::Releases).take(1).map(|record| OutRecord {
+        topic: Topic::Releases,
+        key: record.key.clone(),
+        header: Some(AGAIN),
+        payload: b"{}".to_vec(),
+    });
+    of(Topic::Ledger).cloned().chain(beside).collect()
+}
 
 /// How many records the ledger has after a transaction that appends to it.
 fn length_after(transaction: &Transaction) -> Option<u64> {
@@ -55,14 +80,18 @@ fn length_after(transaction: &Transaction) -> Option<u64> {
     transaction.ledger_length.map(|before| before.saturating_add(n_new as u64))
 }
 
-/// Every committed record of the ledger topic.
+/// Every committed record of the ledger topic. One that stands there again, to the letter, is the same record: it was
+/// written twice because nobody could read it at first (K-7).
 pub fn read_lines(settings: &Settings) -> Result<Vec<Vec<u8>>, Error> {
     let began = Instant::now();
     let within = ONE_READ.min(settings.connect_timeout);
     loop {
-        let mut lines = Vec::new();
+        let (mut lines, mut known) = (Vec::new(), HashSet::new());
         let read = read_committed(settings, &settings.topics.ledger, "", within, &mut |received| {
-            lines.push(received.payload.unwrap_or_default());
+            let line = received.payload.unwrap_or_default();
+            if known.insert(line.clone()) {
+                lines.push(line);
+            }
         });
         match read {
             Err(Error::TooLate(_)) if began.elapsed() < settings.connect_timeout => {}
@@ -94,14 +123,17 @@ impl Ledger for TopicLedger {
         let checks = Checks { ledger_length: &length, stamped_from: None };
         let ended = writer.execute(transaction, &*self.group, &checks);
         let ended = ended.map_err(|error| self.failed(&error))?;
-        Ok(match (&ended, length_after(transaction)) {
-            // The transactions of the brokers inside this process are not real.
-            (Ended::Committed, Some(after))
-                if !self.settings.is_in_process && !self.shows(after) =>
-            {
-                Ended::Unknown("the ledger does not show a record that was committed".to_owned())
+        // The transactions of the brokers inside this process are not real.
+        if ended != Ended::Committed || self.settings.is_in_process {
+            return Ok(ended);
+        }
+        self.make_readable(writer, transaction).map_err(|error| self.failed(&error))?;
+        match length_after(transaction) {
+            Some(after) if !self.shows(after) => {
+                let what = "the ledger does not show a record that was committed".to_owned();
+                Ok(Ended::Unknown(what))
             }
-            _ => ended,
-        })
+            _ => Ok(ended),
+        }
     }
 }

@@ -28,6 +28,8 @@ mod positions;
 mod reader;
 mod settings;
 #[cfg(feature = "kafka")]
+mod shown;
+#[cfg(feature = "kafka")]
 mod sweep;
 #[cfg(feature = "kafka")]
 pub mod topics;
@@ -44,6 +46,7 @@ pub use self::{
     group::{Changes, Group, GroupStatus},
     in_process::InProcess,
     reader::{Received, ask_again, is_passing, read_committed, topic_metadata},
+    shown::{End, Look, Unshown},
     topics::Warning,
     transaction::{Checks, HEADER, Membership, Transactions},
     watcher::{Watcher, explain, explain_on},

@@ -5,14 +5,19 @@
 //! skipped"). Records and positions of that transaction stay undecided: nobody reads past them, and the next commit of
 //! the same name makes them appear, though it was to abort. A transaction of the same name that touches the same
 //! partitions and is aborted ends them, too.
+//!
+//! Segments are another matter: their transaction may have been committed, with positions that everybody sees, so an
+//! abort would lose taps. Made to appear they do no harm: the same tap counts once, and a marker stands behind the taps
+//! that it is about.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rdkafka::error::KafkaError;
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use rdkafka::{Offset, TopicPartitionList};
 
 use super::epoch::Stopped;
+use super::shown::UNTIL_SHOWN;
 use super::transaction::{ANSWER, Membership, Transactions};
 use super::{Error, Watcher};
 use crate::protocol::Ended;
@@ -22,12 +27,15 @@ const METADATA: Duration = Duration::from_secs(5);
 
 impl Transactions {
     /// K-4: before the first transaction of a worker, and after each one that was not committed, whatever of this name
-    /// is undecided is aborted: in every topic it writes, and among the group's positions. Gives how it ended where
+    /// is undecided is ended: in every topic it writes, and among the group's positions. Gives how it ended where
     /// that could not be done; then it is done the next time.
     pub fn sweep(&self, group: &dyn Membership) -> Result<Option<Ended>, Error> {
         // The brokers inside this process forget nothing, and show what was aborted.
         if self.is_swept() || self.is_in_process() {
             return Ok(None);
+        }
+        if let Some(ended) = self.let_leftovers_appear(group)? {
+            return Ok(Some(ended));
         }
         let epoch = self.new_epoch()?;
         let mut is_everywhere = false;
@@ -51,13 +59,45 @@ impl Transactions {
         }
     }
 
+    /// K-7: whatever of this name is undecided in the topic that must have all of its records is committed.
+    fn let_leftovers_appear(&self, group: &dyn Membership) -> Result<Option<Ended>, Error> {
+        let Some(record) = self.says_nothing() else { return Ok(None) };
+        let epoch = self.new_epoch()?;
+        let ended = epoch.spend(&mut |producer| {
+            producer.begin_transaction()?;
+            let record = BaseRecord::<[u8], [u8], ()>::to(self.topic(record.topic))
+                .payload(record.payload.as_slice());
+            producer.send(record).map_err(|(error, _)| error)?;
+            Ok(producer.flush(ANSWER)?)
+        });
+        let ends = epoch.delivered();
+        match ended {
+            Ok(Ended::Committed) => self.prepare(epoch),
+            Ok(ended) => return Ok(Some(ended)),
+            Err(error) => {
+                self.prepare(epoch);
+                return Err(error);
+            }
+        }
+        let began = Instant::now();
+        while !ends.iter().all(|end| group.can_read(end)) {
+            if began.elapsed() > UNTIL_SHOWN {
+                let what = "a record that was committed does not show".to_owned();
+                return Ok(Some(Ended::Unknown(what)));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(None)
+    }
+
     fn touch_everything(
         &self,
         producer: &BaseProducer<Watcher>,
         group: &dyn Membership,
     ) -> Result<(), Stopped> {
         producer.begin_transaction()?;
-        for &topic in self.writes() {
+        let has_appeared = self.says_nothing().map(|record| record.topic);
+        for &topic in self.writes().iter().filter(|topic| Some(**topic) != has_appeared) {
             let topic = self.topic(topic);
             let metadata = producer.client().fetch_metadata(Some(topic), METADATA)?;
             let found = metadata.topics().first();

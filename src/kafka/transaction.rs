@@ -17,6 +17,7 @@ use rdkafka::{Offset, TopicPartitionList};
 
 use super::crash::crash_point;
 use super::epoch::{Epoch, Stopped};
+use super::shown::End;
 use super::{Error, Load, Settings, Watcher};
 use crate::protocol::{Call, Ended, OutRecord, Position, Topic, Transaction};
 
@@ -38,6 +39,9 @@ pub trait Membership {
 
     /// Whether all these partitions are this worker's.
     fn owns(&self, positions: &[Position]) -> bool;
+
+    /// Whether readers of committed records get as far as this one. Nobody may know it now.
+    fn can_read(&self, end: &End) -> bool;
 }
 
 /// What else must hold before a transaction is committed.
@@ -58,6 +62,8 @@ pub struct Transactions {
     role: &'static str,
     /// The topics it writes.
     writes: &'static [Topic],
+    /// A record that says nothing, of a topic whose records may appear although their transaction was given up.
+    says_nothing: Option<OutRecord>,
     /// Whether nothing of this name can be undecided.
     is_swept: AtomicBool,
     next: Mutex<Next>,
@@ -68,6 +74,8 @@ pub struct Transactions {
     failing_since: Mutex<Option<Instant>>,
     /// When a broker took the last record, by its own clock, in milliseconds.
     stamped: Mutex<Option<i64>>,
+    /// Where the records of the last transaction ended.
+    written: Mutex<Vec<End>>,
 }
 
 /// The producer of the next transaction.
@@ -93,13 +101,23 @@ impl Transactions {
             load,
             role,
             writes,
+            says_nothing: None,
             is_swept: AtomicBool::new(false),
             most: None,
             next: Mutex::new(Next::Ready(first)),
             is_wanted: Arc::new(AtomicBool::new(true)),
             failing_since: Mutex::new(None),
             stamped: Mutex::new(None),
+            written: Mutex::new(Vec::new()),
         })
+    }
+
+    /// The same, for a role of which one topic may have records twice, and must have all: what is undecided there
+    /// appears (K-7). `says_nothing` is a record of that topic that changes nothing.
+    #[must_use]
+    pub fn leftovers_appear(mut self, says_nothing: OutRecord) -> Self {
+        self.says_nothing = Some(says_nothing);
+        self
     }
 
     /// The same, for a role that can make its transactions smaller: none lasts longer than half of what the brokers
@@ -134,6 +152,7 @@ impl Transactions {
         let surroundings = Surroundings { transactions: self, group, checks };
         let ended = epoch.spend(&mut |producer| surroundings.make_calls(after, producer, &epoch));
         *self.stamped.lock().unwrap_or_else(PoisonError::into_inner) = epoch.stamped_millis();
+        *self.written.lock().unwrap_or_else(PoisonError::into_inner) = epoch.delivered();
         if !matches!(ended, Ok(Ended::Committed)) {
             self.set_swept(false);
         }
@@ -149,6 +168,15 @@ impl Transactions {
     /// stamped by producers.
     pub fn stamped_millis(&self) -> Option<i64> {
         *self.stamped.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where the records of the last transaction ended.
+    pub fn written(&self) -> Vec<End> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn says_nothing(&self) -> Option<&OutRecord> {
+        self.says_nothing.as_ref()
     }
 
     pub(super) fn is_swept(&self) -> bool {

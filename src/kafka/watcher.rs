@@ -14,6 +14,7 @@ use rdkafka::message::{Message, Timestamp};
 use rdkafka::producer::{DeliveryResult, ProducerContext};
 
 use super::Error;
+use super::shown::End;
 
 /// A better reason stands for so long against worse ones.
 const HOLDS: Duration = Duration::from_secs(60);
@@ -24,6 +25,8 @@ pub struct Watcher {
     heard: Arc<Mutex<Option<LastError>>>,
     /// When a broker took the last record, by its own clock, in milliseconds: of topics that are stamped so.
     stamped: Arc<Mutex<Option<i64>>>,
+    /// The last record that was delivered to each partition.
+    delivered: Arc<Mutex<Vec<End>>>,
 }
 
 #[derive(Debug)]
@@ -43,6 +46,21 @@ impl Watcher {
     /// When a broker took the last record that was delivered, by its own clock.
     pub fn stamped_millis(&self) -> Option<i64> {
         *self.stamped.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The last record that was delivered to each partition.
+    pub fn delivered(&self) -> Vec<End> {
+        self.delivered.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn is_delivered(&self, topic: &str, partition: i32, offset: i64) {
+        let mut delivered = self.delivered.lock().unwrap_or_else(PoisonError::into_inner);
+        let known =
+            delivered.iter_mut().find(|end| end.topic == topic && end.partition == partition);
+        match known {
+            Some(end) => end.offset = end.offset.max(offset),
+            None => delivered.push(End { topic: topic.to_owned(), partition, offset }),
+        }
     }
 
     /// Forgets what it heard, so that old trouble does not explain new one.
@@ -88,6 +106,7 @@ impl ProducerContext for Watcher {
         match delivery {
             Err((error, _)) => self.note(&error.to_string()),
             Ok(message) => {
+                self.is_delivered(message.topic(), message.partition(), message.offset());
                 if let Timestamp::LogAppendTime(millis) = message.timestamp() {
                     let mut stamped = self.stamped.lock().unwrap_or_else(PoisonError::into_inner);
                     *stamped = Some(millis);

@@ -78,6 +78,8 @@ pub enum Event {
     },
     /// A transaction took too long; smaller ones follow.
     Slower(usize),
+    /// Records that were committed could not be read; they were written once more.
+    WrittenAgain,
     /// What a worker has been doing, and for how long: somebody asked, or it is too long.
     Doing(String),
     /// What a Kafka client says of itself.
@@ -180,6 +182,7 @@ impl Event {
             Self::PartitionAt { .. } => "partition_at",
             Self::Progress { .. } => "progress",
             Self::Slower(_) => "slower",
+            Self::WrittenAgain => "written_again",
             Self::Doing(_) => "doing",
             Self::Client(..) => "client",
             Self::Watermark(_) => "watermark",
@@ -230,6 +233,7 @@ impl Event {
             | Self::Topic(_)
             | Self::MostTapsLate
             | Self::Slower(_)
+            | Self::WrittenAgain
             | Self::Unusable { .. }
             | Self::LedgerUnread(_)
             | Self::JoiningAgain(_)
@@ -276,6 +280,10 @@ impl fmt::Display for Event {
             Self::Slower(n) => write!(
                 f,
                 "warning: a transaction took more than half of what the brokers allow; from now on {n} records at a time"
+            ),
+            Self::WrittenAgain => f.write_str(
+                "brokers committed the last flush and do not show its records; they were written again, and a tap \
+                 that is there twice counts once",
             ),
             Self::Doing(text) => f.write_str(text),
             Self::Unusable { limit, mostly } => write!(

@@ -69,6 +69,7 @@ impl Observers<'_> {
             | Event::Topic(_)
             | Event::MostTapsLate
             | Event::Slower(_)
+            | Event::WrittenAgain
             | Event::Doing(_)
             | Event::LedgerUnread(_)
             | Event::Active

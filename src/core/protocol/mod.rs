@@ -1,9 +1,9 @@
 //! The exactly-once protocol as decisions: what happened in, what to do out. No I/O, no clock, no thread.
 //!
 //! In → out: events ([`IngestEvent`], [`ReleaseEvent`]) → effects ([`IngestEffect`], [`ReleaseEffect`]).
-//! Promises: R-1 Reserved, noise, files, Settled, always in this order; R-4 a tap is in exactly one committed segment;
-//!   R-5 a price is durable before its noise is drawn, and a release appears with its settlement and position; R-6 a
-//!   worker that was replaced changes nothing.
+//! Promises: R-1 Reserved, noise, files, Settled, always in this order; R-4 a tap that counts is in a committed
+//!   segment, and counts once; R-5 a price is durable before its noise is drawn, and a release appears with its
+//!   settlement and position; R-6 a worker that was replaced changes nothing.
 //! Refuses: segments, ledgers and positions that no correct worker wrote.
 //! Why: decisions without I/O can be simulated, crash by crash; `tests/sim` does.
 

@@ -2,6 +2,9 @@
 //!
 //! A window is complete when the markers of partitions 0 … max(count) − 1 are in. Windows complete in any
 //! order; what a settled window still gets is dropped.
+//!
+//! What a partition says of a window may come twice: brokers can lose track of a transaction so that its records appear
+//! although its positions do not, and the same taps are read again (decision 0021).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,12 +17,9 @@ use crate::planted;
 /// Why segments do not fit together. Each is a broken invariant.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum GatherError {
-    /// Taps after the marker that said there would be none.
-    #[error("S-7: partition {partition} sent taps of a window it had finished")]
+    /// New taps after the marker that said there would be none.
+    #[error("S-7: partition {partition} sent new taps of a window it had finished")]
     TapsAfterMarker { partition: u32 },
-    /// A second marker.
-    #[error("S-8: partition {partition} finished a window twice")]
-    FinishedTwice { partition: u32 },
 }
 
 /// What has come of one window.
@@ -29,6 +29,26 @@ struct Gathering {
     finished: BTreeSet<u32>,
     n_partitions: u32,
     first_offset: i64,
+    /// Its taps are on their way to the release.
+    is_handed_over: bool,
+}
+
+impl Gathering {
+    /// Whether all these taps have come before.
+    fn holds(&self, stamps: Vec<Stamp>) -> bool {
+        let mut missing: BTreeSet<Stamp> = stamps.into_iter().collect();
+        let mut known = Vec::new();
+        for part in &self.taps {
+            if missing.is_empty() {
+                break;
+            }
+            part.unpack_into(&mut known);
+            for stamp in known.drain(..) {
+                missing.remove(&stamp);
+            }
+        }
+        missing.is_empty()
+    }
 }
 
 /// Windows that are on their way to their release.
@@ -46,18 +66,18 @@ impl GatheredWindows {
             finished: BTreeSet::new(),
             n_partitions: 0,
             first_offset: offset,
+            is_handed_over: false,
         });
         match segment {
-            Segment::Taps { partition, stamps, .. } => {
-                if gathering.finished.contains(&partition) {
+            Segment::Taps { partition, stamps, .. } if gathering.finished.contains(&partition) => {
+                // What is handed over is complete, and the same taps again change nothing.
+                if !gathering.is_handed_over && !gathering.holds(stamps) {
                     return Err(GatherError::TapsAfterMarker { partition });
                 }
-                gathering.taps.push(PackedTaps::new(stamps));
             }
+            Segment::Taps { stamps, .. } => gathering.taps.push(PackedTaps::new(stamps)),
             Segment::Finished { partition, n_partitions, .. } => {
-                if !gathering.finished.insert(partition) {
-                    return Err(GatherError::FinishedTwice { partition });
-                }
+                gathering.finished.insert(partition);
                 gathering.n_partitions = gathering.n_partitions.max(n_partitions);
             }
         }
@@ -79,6 +99,7 @@ impl GatheredWindows {
     /// starts over from the committed position.
     pub fn take_stamps(&mut self, window: WindowId) -> Vec<Stamp> {
         let Some(gathering) = self.windows.get_mut(&window) else { return Vec::new() };
+        gathering.is_handed_over = true;
         let packed = std::mem::take(&mut gathering.taps);
         let mut stamps = Vec::with_capacity(packed.iter().map(PackedTaps::len).sum());
         // Each part is freed as soon as it is unpacked.
@@ -133,6 +154,8 @@ impl GatheredWindows {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::StationIx;
+    use crate::passenger::CardKey;
 
     fn finished(window: i64, partition: u32, n_partitions: u32) -> Segment {
         Segment::Finished { window: WindowId::new(window), partition, n_partitions }
@@ -165,14 +188,38 @@ mod tests {
         assert_eq!(gathered.earliest_needed(), Some(6));
     }
 
-    /// Holds S-7, S-8.
+    fn some_taps(partition: u32, cards: std::ops::Range<u64>) -> Segment {
+        let stamp = |card| Stamp::new(CardKey::from_halves([card, 7]), 1_000, StationIx(3), None);
+        Segment::Taps { window: WindowId::new(1), partition, stamps: cards.map(stamp).collect() }
+    }
+
+    /// Holds S-7.
     #[test]
-    fn taps_after_a_marker_and_a_second_marker_are_broken_invariants() {
+    fn new_taps_after_a_marker_are_a_broken_invariant() {
         let mut gathered = GatheredWindows::default();
-        gathered.take(finished(1, 0, 2), 1).unwrap();
-        let late = gathered.take(taps(1, 0), 2);
+        gathered.take(some_taps(0, 0..5), 1).unwrap();
+        gathered.take(some_taps(1, 5..6), 2).unwrap();
+        gathered.take(finished(1, 0, 2), 3).unwrap();
+        let late = gathered.take(some_taps(0, 4..7), 4);
         assert_eq!(late, Err(GatherError::TapsAfterMarker { partition: 0 }));
-        let twice = gathered.take(finished(1, 0, 2), 3);
-        assert_eq!(twice, Err(GatherError::FinishedTwice { partition: 0 }));
+        gathered.take(some_taps(1, 6..9), 5).unwrap();
+    }
+
+    /// Holds S-8.
+    #[test]
+    fn what_a_partition_says_of_a_window_may_come_twice() {
+        let mut gathered = GatheredWindows::default();
+        for offset in [0, 10] {
+            gathered.take(some_taps(0, 0..3), offset).unwrap();
+            gathered.take(some_taps(0, 3..5), offset + 1).unwrap();
+            gathered.take(finished(1, 0, 2), offset + 2).unwrap();
+            assert_eq!(gathered.complete(), None, "one of two partitions");
+        }
+        assert_eq!(gathered.n_taps(), 5);
+        gathered.take(finished(1, 1, 2), 20).unwrap();
+        assert_eq!(gathered.complete(), Some(WindowId::new(1)));
+        assert_eq!(gathered.take_stamps(WindowId::new(1)).len(), 5);
+        gathered.take(some_taps(0, 0..3), 21).unwrap();
+        assert_eq!(gathered.n_taps(), 0, "nothing comes to what is handed over");
     }
 }

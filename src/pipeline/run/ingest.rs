@@ -1,6 +1,7 @@
 //! The ingest role on Kafka: executes what the protocol wants, and feeds back what happened.
 
 mod read;
+mod shown;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
@@ -17,18 +18,19 @@ use super::unusable::UnusableShare;
 use super::watchdog::LEAVING;
 use super::{Event, Service, Stop};
 use crate::ingest::Decoder;
-use crate::kafka::{self, Checks, Group, Load, Transactions, Watcher, crash_point};
+use crate::kafka::{self, Checks, Group, Load, Transactions, Unshown, Watcher, crash_point};
 use crate::metrics::Part;
 use crate::pipeline::Error;
 use crate::protocol::{
-    Ended, Ingest, IngestEffect, IngestEvent, IngestNote, IngestPlan, Partition, Position, Topic,
-    Why,
+    Ended, Ingest, IngestEffect, IngestEvent, IngestNote, IngestPlan, OutRecord, Partition,
+    Position, Topic, Why,
 };
 use crate::seal::{Closing, Nonce};
 
 /// How long a quiet feed lets the worker sleep; a wake-up costs a third of a millisecond.
 const QUIET: Duration = Duration::from_millis(500);
 const ANSWER: Duration = Duration::from_secs(5);
+
 /// The ingest worker while it is a member of the group.
 pub(super) struct Worker<'a> {
     service: &'a Service<'a>,
@@ -40,6 +42,8 @@ pub(super) struct Worker<'a> {
     transactions: Transactions,
     /// The positions of the last flush.
     committed: Vec<Position>,
+    /// Its records, until everybody can read them.
+    unshown: Option<Unshown>,
     flush_began: Instant,
     unusable: UnusableShare,
     pace: Pace,
@@ -54,7 +58,7 @@ impl<'a> Worker<'a> {
         service.health.doing(Part::Ingest, "joining the group");
         let writes = &[Topic::Segments, Topic::Rejects];
         let transactions = Transactions::open(settings, &id, Load::Encrypted, "ingest", writes)?;
-        let transactions = transactions.below_half_the_timeout();
+        let transactions = transactions.below_half_the_timeout().leftovers_appear(no_taps(&plan));
         let watcher = Watcher::default();
         let ends = settings
             .plain_consumer("read_uncommitted")
@@ -69,6 +73,7 @@ impl<'a> Worker<'a> {
             ends,
             transactions,
             committed: Vec::new(),
+            unshown: None,
             flush_began: Instant::now(),
             unusable: UnusableShare::new(service.settings.feed.max_rejects, service.clock.now()),
             pace: Pace::new(),
@@ -86,6 +91,7 @@ impl<'a> Worker<'a> {
             self.pace.read(self.n_positions().abs_diff(n_before));
             self.group.refuse_fatal()?;
             self.refuse_standstill()?;
+            self.is_all_shown()?;
             if let Some(why) = self.follow_group()? {
                 return Ok(why);
             }
@@ -106,6 +112,8 @@ impl<'a> Worker<'a> {
         }
         let effects = self.step(IngestEvent::Stop(self.service.clock.now()))?;
         let why = self.execute_all(effects.into())?;
+        // What does not show by now appears when the next process uses the name.
+        self.is_all_shown_within(shown::AT_END).ok();
         self.service.health.doing(Part::Ingest, LEAVING);
         self.group.consumer().unsubscribe();
         Ok(why.unwrap_or(Why::Stopped))
@@ -240,6 +248,10 @@ impl<'a> Worker<'a> {
                     let what = "the group does not show the positions of the last flush".to_owned();
                     return Ok(Some(IngestEvent::Ended(Ended::Unknown(what))));
                 }
+                if !self.is_all_shown_within(shown::BEFORE_NEXT)? {
+                    let what = "the records of the last flush do not show".to_owned();
+                    return Ok(Some(IngestEvent::Ended(Ended::Unknown(what))));
+                }
                 let sent = self.service.clock.now();
                 let margin = self.clock_margin();
                 let checks = Checks {
@@ -251,6 +263,7 @@ impl<'a> Worker<'a> {
                 crash_point("ingest", "committed");
                 if ended == Ended::Committed {
                     self.service.health.achieved(Part::Ingest);
+                    self.flushed(transaction.records);
                     self.committed = transaction.positions;
                 }
                 Some(IngestEvent::Ended(ended))
@@ -370,6 +383,11 @@ fn name_of(effect: &IngestEffect) -> &'static str {
 /// A stop of the protocol, with the topic it was reading.
 fn stopped(topic: &str, error: crate::protocol::Error) -> Error {
     Error::Protocol { topic: topic.to_owned(), error }
+}
+
+/// A segment without taps.
+fn no_taps(plan: &IngestPlan) -> OutRecord {
+    OutRecord::plain(Topic::Segments, plan.codec.taps(plan.rules.first, 0, &[], &nonce()))
 }
 
 fn nonce() -> Nonce {

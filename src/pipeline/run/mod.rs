@@ -1,9 +1,9 @@
 //! The service: ingest and release on a real Kafka, exactly once.
 //!
 //! In → out: taps from a topic → releases on a topic and as files, each window once.
-//! Promises: R-4 a tap is in exactly one committed segment; R-5 a window's price is booked before its noise is drawn
-//! and its
-//!   release, its settlement and the positions appear together; R-6 a worker that was replaced changes nothing.
+//! Promises: R-4 a tap that counts is in a committed segment, and counts once; R-5 a window's price is booked before
+//!   its noise is drawn, and its release, its settlement and the positions appear together; R-6 a worker that was
+//!   replaced changes nothing.
 //! Refuses: topics, ledgers and positions that would lose a tap or forget a payment.
 //! Why: publishing a window twice with different noise spends its budget twice, whoever reads it.
 
@@ -307,6 +307,11 @@ impl kafka::Membership for NoGroup {
 
     fn owns(&self, positions: &[crate::protocol::Position]) -> bool {
         positions.is_empty()
+    }
+
+    /// It books, and nobody builds on anything else of it.
+    fn can_read(&self, _: &kafka::End) -> bool {
+        true
     }
 }
 
