@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use super::shown::{Look, UNTIL_SHOWN, Unshown};
+use super::shown::{Look, Unshown};
 use super::transaction::{Checks, Membership, Transactions};
 use super::{Error, Load, Settings, read_committed};
 use crate::ledger::{self, Ledger};
@@ -41,8 +41,9 @@ impl TopicLedger {
     /// K-7: what was committed can be read, or is written again: a booking by whoever comes next, a release by its
     /// recipients.
     fn make_readable(&self, writer: &Transactions, transaction: &Transaction) -> Result<(), Error> {
-        let mut unshown = Unshown::new(again(transaction), writer.written());
-        while writer.look(&mut unshown, &*self.group)? != Look::Shown {
+        let mut unshown = Unshown::default();
+        unshown.add(again(transaction), writer.written());
+        while writer.look(&mut unshown, &*self.group, UNTIL_SHOWN)? != Look::Shown {
             std::thread::sleep(Duration::from_millis(50));
         }
         Ok(())
@@ -57,6 +58,9 @@ impl TopicLedger {
 /// A reader that brings nothing for so long is replaced: what it waits for may have gone with a leader. It is longer
 /// than the brokers take to end a dead worker's transaction, 15 s, where they look often enough.
 const ONE_READ: Duration = Duration::from_secs(20);
+
+/// A coordinator says that a transaction is committed before every partition knows it; they do after so long.
+const UNTIL_SHOWN: Duration = Duration::from_secs(10);
 
 /// The header of a record that says nothing: with it appear the records of its release, which must not come twice.
 pub const AGAIN: &str = "again";

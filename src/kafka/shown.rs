@@ -5,15 +5,11 @@
 //! took them away. Records that say the same twice do no harm, records that are missing do: so what cannot be read is
 //! written again.
 
-use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use super::Error;
 use super::transaction::{Checks, Membership, Transactions};
 use crate::protocol::{Ended, OutRecord, Transaction};
-
-/// A coordinator says that a transaction is committed before every partition knows it; they do after so long.
-pub(super) const UNTIL_SHOWN: Duration = Duration::from_secs(10);
 
 /// The last record that a transaction wrote to a partition.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,8 +19,15 @@ pub struct End {
     pub offset: i64,
 }
 
-/// Committed records that perhaps nobody can read.
+/// Committed records that perhaps nobody can read, the earliest first.
+#[derive(Default)]
 pub struct Unshown {
+    written: Vec<Written>,
+    is_endangered: bool,
+}
+
+/// What one transaction wrote.
+struct Written {
     records: Vec<OutRecord>,
     ends: Vec<End>,
     since: Instant,
@@ -33,45 +36,72 @@ pub struct Unshown {
 /// What a look at such records says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Look {
-    /// Everybody can read them, or whoever has the name now sees to it.
+    /// Everybody can read all of them, or whoever has the name now sees to it.
     Shown,
     NotYet,
-    /// It took too long, and they were written once more.
+    /// They were written once more.
     WrittenAgain,
 }
 
 impl Unshown {
-    /// What was just committed, and where it ended.
-    pub fn new(records: Vec<OutRecord>, ends: Vec<End>) -> Self {
-        Self { records, ends, since: Instant::now() }
+    /// These were just committed, and ended there.
+    pub fn add(&mut self, records: Vec<OutRecord>, ends: Vec<End>) {
+        self.written.push(Written { records, ends, since: Instant::now() });
+    }
+
+    /// A transaction of the same name was not committed: its abort takes along what is undecided, and nobody can tell
+    /// from where readers get to.
+    pub fn endanger(&mut self) {
+        self.is_endangered = !self.written.is_empty();
+    }
+
+    /// Whether nothing of it may be gone, and there is not much of it.
+    pub fn is_safe(&self) -> bool {
+        const MOST: usize = 16;
+        !self.is_endangered && self.written.len() < MOST
+    }
+
+    /// Forgets what everybody can read.
+    fn forget_shown(&mut self, group: &dyn Membership) {
+        let is_shown = |one: &Written| one.ends.iter().all(|end| group.can_read(end));
+        while !self.is_endangered && self.written.first().is_some_and(is_shown) {
+            self.written.remove(0);
+        }
     }
 }
 
 impl Transactions {
-    /// K-7: looks whether records can be read, and writes those of topics where they cannot once more if that takes too
-    /// long: without positions, so that it does not matter who owns their partitions by now.
-    pub fn look(&self, unshown: &mut Unshown, group: &dyn Membership) -> Result<Look, Error> {
-        unshown.ends.retain(|end| !group.can_read(end));
-        if unshown.ends.is_empty() {
-            return Ok(Look::Shown);
-        }
-        if unshown.since.elapsed() < UNTIL_SHOWN {
+    /// K-7: looks whether records can be read, and writes them once more if that takes too long or something may have
+    /// taken them away: without positions, so that it does not matter who owns their partitions by now.
+    pub fn look(
+        &self,
+        unshown: &mut Unshown,
+        group: &dyn Membership,
+        patience: Duration,
+    ) -> Result<Look, Error> {
+        unshown.forget_shown(group);
+        let Some(first) = unshown.written.first() else { return Ok(Look::Shown) };
+        if !unshown.is_endangered && first.since.elapsed() < patience {
             return Ok(Look::NotYet);
         }
-        let topics: BTreeSet<&str> = unshown.ends.iter().map(|end| end.topic.as_str()).collect();
-        let is_missing = |record: &&OutRecord| topics.contains(self.topic(record.topic));
-        let records: Vec<OutRecord> = unshown.records.iter().filter(is_missing).cloned().collect();
+        let records: Vec<OutRecord> =
+            unshown.written.iter().flat_map(|one| one.records.iter().cloned()).collect();
         let again = Transaction { records, ..Transaction::default() };
         let checks = Checks { ledger_length: &|| Ok(0), stamped_from: None };
-        let ended = self.execute(&again, group, &checks)?;
-        unshown.since = Instant::now();
-        Ok(match ended {
+        match self.execute(&again, group, &checks)? {
             Ended::Committed => {
-                unshown.ends = self.written();
-                Look::WrittenAgain
+                *unshown = Unshown::default();
+                unshown.add(again.records, self.written());
+                Ok(Look::WrittenAgain)
             }
-            Ended::Fenced(_) => Look::Shown,
-            _ => Look::NotYet,
-        })
+            Ended::Fenced(_) => {
+                *unshown = Unshown::default();
+                Ok(Look::Shown)
+            }
+            _ => {
+                unshown.endanger();
+                Ok(Look::NotYet)
+            }
+        }
     }
 }

@@ -10,14 +10,13 @@
 //! abort would lose taps. Made to appear they do no harm: the same tap counts once, and a marker stands behind the taps
 //! that it is about.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rdkafka::error::KafkaError;
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 use rdkafka::{Offset, TopicPartitionList};
 
 use super::epoch::Stopped;
-use super::shown::UNTIL_SHOWN;
 use super::transaction::{ANSWER, Membership, Transactions};
 use super::{Error, Watcher};
 use crate::protocol::Ended;
@@ -34,7 +33,7 @@ impl Transactions {
         if self.is_swept() || self.is_in_process() {
             return Ok(None);
         }
-        if let Some(ended) = self.let_leftovers_appear(group)? {
+        if let Some(ended) = self.let_leftovers_appear()? {
             return Ok(Some(ended));
         }
         let epoch = self.new_epoch()?;
@@ -60,7 +59,7 @@ impl Transactions {
     }
 
     /// K-7: whatever of this name is undecided in the topic that must have all of its records is committed.
-    fn let_leftovers_appear(&self, group: &dyn Membership) -> Result<Option<Ended>, Error> {
+    fn let_leftovers_appear(&self) -> Result<Option<Ended>, Error> {
         let Some(record) = self.says_nothing() else { return Ok(None) };
         let epoch = self.new_epoch()?;
         let ended = epoch.spend(&mut |producer| {
@@ -70,24 +69,17 @@ impl Transactions {
             producer.send(record).map_err(|(error, _)| error)?;
             Ok(producer.flush(ANSWER)?)
         });
-        let ends = epoch.delivered();
         match ended {
-            Ok(Ended::Committed) => self.prepare(epoch),
-            Ok(ended) => return Ok(Some(ended)),
+            Ok(Ended::Committed) => {
+                self.prepare(epoch);
+                Ok(None)
+            }
+            Ok(ended) => Ok(Some(ended)),
             Err(error) => {
                 self.prepare(epoch);
-                return Err(error);
+                Err(error)
             }
         }
-        let began = Instant::now();
-        while !ends.iter().all(|end| group.can_read(end)) {
-            if began.elapsed() > UNTIL_SHOWN {
-                let what = "a record that was committed does not show".to_owned();
-                return Ok(Some(Ended::Unknown(what)));
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        Ok(None)
     }
 
     fn touch_everything(

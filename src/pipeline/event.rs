@@ -282,8 +282,8 @@ impl fmt::Display for Event {
                 "warning: a transaction took more than half of what the brokers allow; from now on {n} records at a time"
             ),
             Self::WrittenAgain => f.write_str(
-                "brokers committed the last flush and do not show its records; they were written again, and a tap \
-                 that is there twice counts once",
+                "brokers committed a flush and may have lost its records; they were written again, and a tap that is \
+                 there twice counts once",
             ),
             Self::Doing(text) => f.write_str(text),
             Self::Unusable { limit, mostly } => write!(

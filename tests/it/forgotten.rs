@@ -31,6 +31,8 @@ enum What {
     All,
     /// That it has records. It commits the positions.
     Records,
+    /// The same; and the positions of the next one are refused, so that it is aborted.
+    RecordsThenAborts,
 }
 
 /// Which transaction of a name is forgotten, counted from the first one that ends.
@@ -61,7 +63,9 @@ impl Forgotten {
             Request::EndTxn { .. } if is_ours => self.n_ended.fetch_add(1, Ordering::SeqCst),
             _ => self.n_ended.load(Ordering::SeqCst),
         };
+        let is_next = at == self.transaction + 1 && self.what == What::RecordsThenAborts;
         match &request {
+            Request::AddOffsets { .. } if is_ours && is_next => Some(wire::refused(number)),
             _ if !is_ours || at != self.transaction => None,
             Request::AddPartitions { partitions, .. } => {
                 Some(wire::partitions_added(number, partitions))
@@ -306,7 +310,7 @@ fn a_flush_that_brokers_forgot_is_noticed_before_the_next_one_and_made_again() {
 /// name, which was aborted, took them away.
 #[test]
 fn records_that_brokers_forgot_of_a_committed_flush_are_written_again() {
-    is_noticed(".ingest.", What::Records, FIRST_FLUSH, "they were written again");
+    is_noticed(".ingest.", What::RecordsThenAborts, FIRST_FLUSH, "they were written again");
 }
 
 /// Holds L-8. The first two transactions sweep and open the ledger; the third is the first reservation, for which noise

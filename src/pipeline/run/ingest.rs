@@ -42,8 +42,8 @@ pub(super) struct Worker<'a> {
     transactions: Transactions,
     /// The positions of the last flush.
     committed: Vec<Position>,
-    /// Its records, until everybody can read them.
-    unshown: Option<Unshown>,
+    /// Records of flushes, until everybody can read them.
+    unshown: Unshown,
     flush_began: Instant,
     unusable: UnusableShare,
     pace: Pace,
@@ -73,7 +73,7 @@ impl<'a> Worker<'a> {
             ends,
             transactions,
             committed: Vec::new(),
-            unshown: None,
+            unshown: Unshown::default(),
             flush_began: Instant::now(),
             unusable: UnusableShare::new(service.settings.feed.max_rejects, service.clock.now()),
             pace: Pace::new(),
@@ -83,6 +83,12 @@ impl<'a> Worker<'a> {
 
     /// Works until it is stopped or leaves.
     pub(super) fn work(&mut self, stop: &Stop) -> Result<Why, Error> {
+        let done = self.work_on(stop);
+        self.rescue();
+        done
+    }
+
+    fn work_on(&mut self, stop: &Stop) -> Result<Why, Error> {
         let mut n_answered = 0;
         while !stop.is_set() {
             self.service.health.doing(Part::Ingest, "reading taps");
@@ -91,7 +97,7 @@ impl<'a> Worker<'a> {
             self.pace.read(self.n_positions().abs_diff(n_before));
             self.group.refuse_fatal()?;
             self.refuse_standstill()?;
-            self.is_all_shown()?;
+            self.look_for_flushed()?;
             if let Some(why) = self.follow_group()? {
                 return Ok(why);
             }
@@ -112,8 +118,7 @@ impl<'a> Worker<'a> {
         }
         let effects = self.step(IngestEvent::Stop(self.service.clock.now()))?;
         let why = self.execute_all(effects.into())?;
-        // What does not show by now appears when the next process uses the name.
-        self.is_all_shown_within(shown::AT_END).ok();
+        self.see_it_shown();
         self.service.health.doing(Part::Ingest, LEAVING);
         self.group.consumer().unsubscribe();
         Ok(why.unwrap_or(Why::Stopped))
@@ -245,11 +250,12 @@ impl<'a> Worker<'a> {
                 self.flush_began = Instant::now();
                 // K-5: a flush builds on the one before, so that one must be there for everybody.
                 if !self.group.shows(&self.committed) {
+                    self.unshown.endanger();
                     let what = "the group does not show the positions of the last flush".to_owned();
                     return Ok(Some(IngestEvent::Ended(Ended::Unknown(what))));
                 }
-                if !self.is_all_shown_within(shown::BEFORE_NEXT)? {
-                    let what = "the records of the last flush do not show".to_owned();
+                if !self.is_safe_within(shown::BEFORE_NEXT)? {
+                    let what = "records of flushes before do not show".to_owned();
                     return Ok(Some(IngestEvent::Ended(Ended::Unknown(what))));
                 }
                 let sent = self.service.clock.now();
@@ -258,7 +264,11 @@ impl<'a> Worker<'a> {
                     ledger_length: &|| Ok(0),
                     stamped_from: margin.map(|margin| (sent - margin).as_millisecond()),
                 };
-                let ended = self.transactions.execute(&transaction, &self.group, &checks)?;
+                let ended = self.transactions.execute(&transaction, &self.group, &checks);
+                if !matches!(ended, Ok(Ended::Committed)) {
+                    self.unshown.endanger();
+                }
+                let ended = ended?;
                 self.refuse_clock_ahead(sent)?;
                 crash_point("ingest", "committed");
                 if ended == Ended::Committed {

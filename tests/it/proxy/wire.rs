@@ -88,7 +88,16 @@ pub(crate) fn partitions_added(number: i32, partitions: &BTreeSet<(String, i32)>
 
 /// A yes to an `AddOffsetsToTxn` or an `EndTxn` (versions 0 to 2).
 pub(crate) fn plain_yes(number: i32) -> Vec<u8> {
-    framed(&[&number.to_be_bytes()[..], &0_i32.to_be_bytes(), &0_i16.to_be_bytes()].concat())
+    answered(number, 0)
+}
+
+/// A no to an `AddOffsetsToTxn` after which the transaction must be aborted: `GROUP_AUTHORIZATION_FAILED`.
+pub(crate) fn refused(number: i32) -> Vec<u8> {
+    answered(number, 30)
+}
+
+fn answered(number: i32, error: i16) -> Vec<u8> {
+    framed(&[&number.to_be_bytes()[..], &0_i32.to_be_bytes(), &error.to_be_bytes()].concat())
 }
 
 fn framed(body: &[u8]) -> Vec<u8> {
