@@ -55,10 +55,12 @@ impl Unshown {
         self.is_endangered = !self.written.is_empty();
     }
 
-    /// Whether nothing of it may be gone, and there is not much of it.
+    /// Whether nothing of it may be gone, and it does not take much memory.
     pub fn is_safe(&self) -> bool {
-        const MOST: usize = 16;
-        !self.is_endangered && self.written.len() < MOST
+        const MOST_BYTES: usize = 64 << 20;
+        let records = self.written.iter().flat_map(|one| &one.records);
+        let n_bytes: usize = records.map(|record| record.payload.len()).sum();
+        !self.is_endangered && n_bytes < MOST_BYTES
     }
 
     /// Forgets what everybody can read.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::Worker;
 use crate::kafka::{End, Look};
+use crate::metrics::Part;
 use crate::pipeline::{Error, Event};
 use crate::protocol::{OutRecord, Topic};
 
@@ -41,6 +42,10 @@ impl Worker<'_> {
 
     /// Whether nothing that was committed may be gone, after so long at most.
     pub(super) fn is_safe_within(&mut self, within: Duration) -> Result<bool, Error> {
+        if self.unshown.is_safe() {
+            return Ok(true);
+        }
+        self.service.health.doing(Part::Ingest, "making sure of what was committed");
         let began = Instant::now();
         while !self.unshown.is_safe() {
             if began.elapsed() > within {
@@ -49,6 +54,7 @@ impl Worker<'_> {
             self.look_for_flushed()?;
             std::thread::sleep(Duration::from_millis(20));
         }
+        self.service.health.doing(Part::Ingest, "committing a flush");
         Ok(true)
     }
 
