@@ -183,7 +183,8 @@ impl Fed {
                 }
             };
             let is_undrained = || worker.said().contains("stopped without draining");
-            if !status.success() && !(status.code() == Some(3) && is_undrained()) {
+            let is_well = status.success() || (status.code() == Some(3) && is_undrained());
+            if !is_well {
                 return Err(format!("it ended badly, {status}:\n{}", worker.said()));
             }
         }
