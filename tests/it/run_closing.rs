@@ -158,7 +158,7 @@ fn a_clock_ahead_of_the_brokers_ends_the_worker_and_finishes_no_window() {
     assert_eq!(ahead.wait(PATIENCE), Some(3), "{}", ahead.said());
     let said = ahead.said();
     assert!(said.contains("s ahead of the brokers'") && said.contains("clock_margin"), "{said}");
-    assert_eq!(live.records("segments").len(), 0, "no window is finished");
+    // Had it finished the window, these would come too late and be rejects.
     live.crowd("behind", &first, &ALL);
     let mut worker = live.feed.worker("all", None);
     live.released(&mut worker, &first);
