@@ -167,8 +167,8 @@ impl Fed {
         text
     }
 
-    /// How long the slower of them took to end when it was asked to. Who cannot commit what it read says so and ends with
-    /// exit 3: it is read again.
+    /// How long the slower of them took to end when it was asked to. Who cannot commit what it read says so and ends
+    /// with exit 3: it is read again.
     fn end(&mut self) -> Result<Duration, String> {
         self.workers.iter().for_each(|worker| worker.signal("TERM"));
         let began = Instant::now();

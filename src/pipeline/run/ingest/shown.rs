@@ -9,8 +9,8 @@ use crate::metrics::Part;
 use crate::pipeline::{Error, Event};
 use crate::protocol::{OutRecord, Topic};
 
-/// What does not show for so long was forgotten. Until then it may be a dead worker's transaction that hides it: brokers
-/// end one after 15 s, and they look every 10 s.
+/// What does not show for so long was forgotten. Until then it may be a dead worker's transaction that hides it:
+/// brokers end one after 15 s, and they look every 10 s.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// So long the next flush waits for what may be gone; then the worker joins again.
 pub(super) const BEFORE_NEXT: Duration = Duration::from_secs(60);
